@@ -1,0 +1,180 @@
+"""Packed binary matrices: one bit per value instead of one byte or four.
+
+In the flow images → features → **bits** → memory/head → class this is the form in which embeddings are kept and counted.
+Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8`` (little bit order). Rows are padded with zero bits to whole 64-bit
+words, so that every row can also be read as `uint64`; the padding is never visible outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bitreplay.errors import InputError
+
+__all__ = ["BitsLike", "PackedBits", "as_bit_array", "concatenate", "pack", "row_bytes"]
+
+WORD_BITS = 64  # ours: one machine word, so that popcount kernels need no remainder loop
+
+# The eight bits of every byte value as floats: one look-up turns a byte into eight features (3x faster than unpackbits
+# followed by a cast, and 8x faster than fancy indexing).
+_BYTE_TO_FLOATS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)
+
+Array = npt.NDArray[Any]
+
+
+class PackedBits:
+    """A binary matrix of shape (rows, features), eight values in a byte.
+
+    Build one with :func:`pack`; the constructor takes bytes that are packed already.
+
+    Parameters
+    ----------
+    data : ndarray of uint8, shape (rows, 8 * ceil(features / 64))
+        Packed rows; bits beyond `n_features` must be zero.
+    n_features : int
+        Number of bits in a row.
+
+    Examples
+    --------
+    >>> bits = pack([[1, 0, 1], [0, 0, 1]])
+    >>> bits.shape
+    (2, 3)
+    >>> bits[1].unpack()
+    array([[0, 0, 1]], dtype=uint8)
+    """
+
+    __slots__ = ("data", "n_features")
+
+    def __init__(self, data: npt.NDArray[np.uint8], n_features: int) -> None:
+        expected = row_bytes(n_features)
+        if data.dtype != np.uint8 or data.ndim != 2 or data.shape[1] != expected:
+            raise InputError(
+                f"packed rows of {n_features} bits must be a uint8 matrix with {expected} columns; "
+                f"got {data.dtype} of shape {data.shape}"
+            )
+        self.data = data
+        self.n_features = n_features
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features."""
+        return len(self.data), self.n_features
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the packed rows take."""
+        return self.data.nbytes
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, rows: int | slice | Sequence[int] | Array) -> PackedBits:
+        """Select rows by position, slice, index array or boolean mask; always a matrix."""
+        if isinstance(rows, int | np.integer):
+            rows = [int(rows)]
+        return PackedBits(self.data[rows], self.n_features)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PackedBits):
+            return NotImplemented
+        return self.n_features == other.n_features and np.array_equal(self.data, other.data)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PackedBits({self.shape[0]} x {self.n_features}, {self.nbytes} bytes)"
+
+    def unpack(self, dtype: npt.DTypeLike = np.uint8) -> Array:
+        """The matrix with one value per element, 0 and 1 in `dtype`."""
+        if np.dtype(dtype) == np.float32:
+            floats = np.take(_BYTE_TO_FLOATS, self.data, axis=0).reshape(len(self), -1)
+            return floats if floats.shape[1] == self.n_features else np.ascontiguousarray(floats[:, : self.n_features])
+        bits = np.unpackbits(self.data, axis=1, count=self.n_features, bitorder="little")
+        return bits.astype(dtype, copy=False)
+
+
+BitsLike = PackedBits | torch.Tensor | npt.ArrayLike
+
+
+def row_bytes(n_features: int) -> int:
+    """Bytes in a packed row of `n_features` bits: whole 64-bit words."""
+    return -(-n_features // WORD_BITS) * (WORD_BITS // 8)
+
+
+def pack(values: BitsLike) -> PackedBits:
+    """Pack a matrix of zeros and ones.
+
+    Parameters
+    ----------
+    values : array-like or torch.Tensor of shape (rows, features), or PackedBits
+        Booleans, integers or floats that are all exactly 0 or 1. Packed bits are returned as they are.
+
+    Raises
+    ------
+    InputError
+        If there is a value other than 0 and 1; the message names the first position.
+
+    Examples
+    --------
+    >>> pack([[0.0, 1.0, 1.0]])
+    PackedBits(1 x 3, 8 bytes)
+    >>> pack([[0, 1], [1, 2]])
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: bits must be 0 or 1; found 2 at row 1, column 1
+    """
+    if isinstance(values, PackedBits):
+        return values
+    array = as_bit_array(values)
+    rows, n_features = array.shape
+    data = np.zeros((rows, row_bytes(n_features)), dtype=np.uint8)
+    packed = np.packbits(array, axis=1, bitorder="little")
+    data[:, : packed.shape[1]] = packed
+    return PackedBits(data, n_features)
+
+
+def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
+    """Check that `values` is a matrix of zeros and ones and return it with one byte per value."""
+    if isinstance(values, PackedBits):
+        return values.unpack()
+    array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    if array.ndim != 2:
+        raise InputError(f"bits must be a matrix (rows x features); got shape {array.shape}")
+    if array.dtype == np.bool_:
+        return array
+    if array.dtype.kind not in "iuf":
+        raise InputError(f"bits must be booleans or numbers; got {array.dtype}")
+    if array.dtype == np.uint8:
+        if array.size and array.max() > 1:
+            _refuse(array, array > 1)
+        return array
+    wrong = (array != 0) & (array != 1)  # NaN is neither
+    if wrong.any():
+        _refuse(array, wrong)
+    return array.astype(np.uint8)
+
+
+def _refuse(array: Array, wrong: npt.NDArray[np.bool_]) -> None:
+    row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    raise InputError(f"bits must be 0 or 1; found {array[row, column].item()} at row {row}, column {column}")
+
+
+def concatenate(parts: Sequence[PackedBits]) -> PackedBits:
+    """Stack the rows of several packed matrices of equal width.
+
+    Examples
+    --------
+    >>> concatenate([pack([[1, 0]]), pack([[0, 1], [1, 1]])]).unpack().tolist()
+    [[1, 0], [0, 1], [1, 1]]
+    """
+    if not parts:
+        raise InputError("nothing to concatenate: expected at least one packed matrix")
+    widths = sorted({part.n_features for part in parts})
+    if len(widths) > 1:
+        raise InputError(f"packed matrices of different widths cannot be stacked: {widths}")
+    return PackedBits(np.concatenate([part.data for part in parts]), widths[0])

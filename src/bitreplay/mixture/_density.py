@@ -1,0 +1,51 @@
+"""The log-probability of bits under Bernoulli mixtures, as one matrix product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bitreplay.bits import PackedBits
+
+__all__ = ["joint_log_probability", "linear_form"]
+
+Floats = npt.NDArray[np.float64]
+
+BLOCK = 2**23  # elements of unpacked bits that are alive at once: 64 MB in float64
+
+
+def linear_form(prototypes: npt.ArrayLike, weights: npt.ArrayLike, clamp: float) -> tuple[Floats, Floats]:
+    """Slopes (K, D) and offsets (K,) such that ``bits @ slopes.T + offsets`` is log pi_k + log p(bits | k).
+
+    Examples
+    --------
+    >>> slopes, offsets = linear_form([[0.5, 0.25]], [1.0], clamp=1e-6)
+    >>> (np.array([1, 0]) @ slopes.T + offsets).item() == np.log(0.5 * 0.75)
+    True
+    """
+    mu = np.clip(np.asarray(prototypes, dtype=np.float64), clamp, 1 - clamp)
+    log_zero = np.log1p(-mu)
+    return np.log(mu) - log_zero, log_zero.sum(axis=-1) + np.log(np.asarray(weights, dtype=np.float64))
+
+
+def joint_log_probability(bits: PackedBits | torch.Tensor, slopes: Floats, offsets: Floats) -> Floats | torch.Tensor:
+    """log pi_k + log p(z | k) for every row and component; a tensor is scored on its own device."""
+    if isinstance(bits, torch.Tensor):
+        dtype = torch.float32 if bits.device.type == "mps" else torch.float64
+        w, b = (torch.from_numpy(a).to(bits.device, dtype) for a in (slopes, offsets))
+        return bits.to(dtype) @ w.T + b
+    scores = np.empty((len(bits), len(offsets)))
+    for rows in row_blocks(len(bits), bits.n_features):
+        np.matmul(bits[rows].unpack(np.float64), slopes.T, out=scores[rows])
+    scores += offsets
+    return scores
+
+
+def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
+    """Slices of rows that are small enough to be unpacked."""
+    size = max(1, BLOCK // max(1, n_features))
+    for begin in range(0, n_rows, size):
+        yield slice(begin, min(begin + size, n_rows))

@@ -1,0 +1,211 @@
+"""Fits the Bernoulli mixtures of many classes at once (sec. 3.1 of the paper).
+
+This is the procedure, readable from top to bottom and free of arithmetic: starts, warm-up, the best start, the stop rule, and what
+happens to components that rest on too little. The arithmetic is in the engine that suits the place where the data is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bitreplay.bits import BitsLike, PackedBits, pack
+from bitreplay.errors import InputError
+from bitreplay.mixture._options import EMOptions
+from bitreplay.mixture._packed_engine import PackedEngine
+from bitreplay.mixture._run import Floats, Run, drop, reseed, start
+from bitreplay.mixture._torch_engine import TorchEngine
+
+__all__ = ["Mixture", "fit_mixtures", "one_component"]
+
+GROUP_BYTES = 64 * 2**20  # starts of so many classes are alive at once: bounds the memory at D = 12544 without costing speed
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A fitted Bernoulli mixture.
+
+    Attributes
+    ----------
+    prototypes : ndarray of float32, shape (K, D)
+        Probability of each bit under each component; exactly 0 or 1 where a bit never varies.
+    weights : ndarray of float64, shape (K,)
+        Mixing weights; they sum to 1.
+    count : int
+        Samples it was fitted on.
+    n_iter : int
+        EM steps of the chosen start after the warm-up.
+    converged : bool
+        Whether the stop rule was met (rather than `max_iter`).
+    lower_bounds : ndarray
+        Objective per sample of the chosen start after 0, 1, 2, ... steps.
+    reseeded : tuple of int
+        The steps at which components were re-seeded or merged away; only there may a likelihood fall.
+    """
+
+    prototypes: npt.NDArray[np.float32]
+    weights: Floats
+    count: int
+    n_iter: int = 0
+    converged: bool = True
+    lower_bounds: Floats = field(default_factory=lambda: np.empty(0))
+    reseeded: tuple[int, ...] = ()
+
+
+class Engine(Protocol):
+    """What a place of computation must offer."""
+
+    n_samples: list[int]
+
+    def centroid(self, index: int) -> Floats: ...
+
+    def advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None: ...
+
+
+def fit_mixtures(
+    classes: Sequence[BitsLike],
+    options: EMOptions | None = None,
+    *,
+    generators: Sequence[np.random.Generator] | None = None,
+    n_jobs: int = 1,
+) -> list[Mixture]:
+    """Fit one Bernoulli mixture per class.
+
+    Parameters
+    ----------
+    classes : sequence of (n_c, D) binary matrices
+        The embeddings of each class. Torch tensors that live on another device than the CPU are computed there, batched; everything
+        else is packed and computed on the CPU.
+    options : EMOptions, optional
+        How to fit; the defaults are the paper's where it has one.
+    generators : sequence of numpy Generators, optional
+        One source of randomness per class, so that a class comes out the same whatever it is fitted together with.
+        Seeds 0, 1, 2, ... by default.
+    n_jobs : int
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    list of Mixture
+        In the order of `classes`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stripes = np.repeat([[1, 1, 0, 0], [0, 0, 1, 1]], 20, axis=0)
+    >>> [mixture] = fit_mixtures([stripes], EMOptions(n_components=2))
+    >>> mixture.prototypes[np.argsort(mixture.prototypes[:, 0])].tolist()
+    [[0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]]
+    """
+    options = options or EMOptions()
+    if generators is None:
+        generators = [np.random.default_rng(seed) for seed in range(len(classes))]
+    if len(generators) != len(classes):
+        raise InputError(f"one generator per class is expected; got {len(generators)} for {len(classes)} classes")
+    mixtures: list[Mixture] = []
+    for group in _groups(classes, options):
+        engine = _engine([classes[i] for i in group], options, n_jobs)
+        mixtures += _fit_group(engine, options, [generators[i] for i in group])
+    return mixtures
+
+
+def one_component(centroid: Floats, count: int) -> Mixture:
+    """The mixture of one prototype, which is the mean in closed form."""
+    return Mixture(centroid[None].astype(np.float32), np.ones(1), count)
+
+
+def _groups(classes: Sequence[BitsLike], options: EMOptions) -> Iterator[range]:
+    if not classes:
+        return
+    width = np.shape(classes[0])[-1] if not isinstance(classes[0], PackedBits) else classes[0].n_features
+    size = max(1, GROUP_BYTES // (options.n_init * options.n_components * max(1, width) * 8))
+    for begin in range(0, len(classes), size):
+        yield range(begin, min(begin + size, len(classes)))
+
+
+def _engine(classes: Sequence[BitsLike], options: EMOptions, n_jobs: int) -> Engine:
+    devices = {c.device.type for c in classes if isinstance(c, torch.Tensor)}
+    if len(devices) == 1 and devices != {"cpu"} and all(isinstance(c, torch.Tensor) for c in classes):
+        return TorchEngine([c for c in classes if isinstance(c, torch.Tensor)], options)
+    packed = [pack(samples) for samples in classes]
+    for i, bits in enumerate(packed):
+        if not len(bits):
+            raise InputError(f"class {i} of {len(packed)} has no samples; a mixture needs at least one")
+        if bits.n_features != packed[0].n_features:
+            raise InputError(f"class {i} has {bits.n_features} bits per sample, but class 0 has {packed[0].n_features}")
+    return PackedEngine(packed, options, n_jobs)
+
+
+def _fit_group(engine: Engine, options: EMOptions, generators: Sequence[np.random.Generator]) -> list[Mixture]:
+    centroids = [engine.centroid(i) for i in range(len(engine.n_samples))]
+    sizes = [options.components_for(n) for n in engine.n_samples]
+
+    # Warm-up: a few steps of every start; the best by objective at that point goes on.
+    runs = [
+        start(i, centroids[i], sizes[i], options, generators[i])
+        for i in range(len(centroids))
+        if sizes[i] > 1
+        for _ in range(options.n_init)
+    ]
+    _advance(engine, runs, options.warmup_iter, 0.0, options, generators)
+    best: dict[int, Run] = {}
+    for run in runs:
+        if run.index not in best or run.objective > best[run.index].objective:
+            best[run.index] = run
+    _advance(engine, list(best.values()), options.warmup_iter + options.max_iter, options.tol, options, generators)
+    _merge_away(engine, list(best.values()), options)
+
+    mixtures = []
+    for i, centroid in enumerate(centroids):
+        if i not in best:
+            mixtures.append(one_component(centroid, engine.n_samples[i]))
+            continue
+        run = best[i]
+        run.prototypes[:, centroid == 1] = 1.0  # a bit that is always set is exactly 1 despite the rounding of sums
+        mixtures.append(
+            Mixture(
+                prototypes=run.prototypes.astype(np.float32),
+                weights=run.weights / run.weights.sum(),
+                count=engine.n_samples[i],
+                n_iter=run.steps - options.warmup_iter,
+                converged=run.converged,
+                lower_bounds=np.array(run.bounds),
+                reseeded=tuple(run.reseeded),
+            )
+        )
+    return mixtures
+
+
+def _advance(
+    engine: Engine,
+    runs: Sequence[Run],
+    steps: int,
+    tol: float,
+    options: EMOptions,
+    generators: Sequence[np.random.Generator],
+) -> None:
+    """Advance runs to `steps`, re-seeding components that come to rest on too few samples while steps are left."""
+    pending = list(runs)
+    while pending:
+        engine.advance(pending, steps, tol, options.min_count)
+        pending = [run for run in pending if run.steps < steps and not run.converged]
+        for run in pending:
+            reseed(run, options, generators[run.index])
+
+
+def _merge_away(engine: Engine, runs: Sequence[Run], options: EMOptions) -> None:
+    """Drop the lightest component of every run that still rests on too little, give its samples to the others, and look again."""
+    while True:
+        pending = [run for run in runs if len(run.degenerate(options.min_count)) and len(run.weights) > 1]
+        if not pending:
+            return
+        for run in pending:
+            drop(run, int(np.argmin(run.counts)))
+            run.converged = False
+        for steps in {run.steps for run in pending}:
+            engine.advance([run for run in pending if run.steps == steps], steps + 1, 0.0, options.min_count)

@@ -1,0 +1,89 @@
+"""How a mixture is fitted: every option of EM in one place, checked once, with its source beside its default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from bitreplay.errors import InputError
+
+__all__ = ["CLAMP", "EMOptions", "Init", "Objective", "Weights"]
+
+Init = Literal["centroid", "random"]
+Weights = Literal["learned", "fixed"]
+Objective = Literal["likelihood", "expected"]
+
+CLAMP = 0.02  # ours: best held-out likelihood on real bits, measured in benchmarks/clamp.py (table in docs/mixture.md)
+
+
+@dataclass(frozen=True)
+class EMOptions:
+    """Options of EM for a Bernoulli mixture.
+
+    Parameters
+    ----------
+    n_components : int
+        K, the prototypes of a class. A class of n samples starts with ``min(K, max(1, n // min_count))``.
+    init : {"centroid", "random"}
+        Start every prototype at the centroid plus noise of each feature's own standard deviation, or anywhere.
+    weights : {"learned", "fixed"}
+        Learn the mixing weights, or keep them at 1/K.
+    objective : {"likelihood", "expected"}
+        What decides between starts and when to stop: the marginal log-likelihood, or the expected complete-data term of the paper.
+    n_init : int
+        Number of starts.
+    warmup_iter : int
+        EM steps of every start before the best goes on.
+    tol : float
+        Stop when the relative change of the objective falls below it.
+    max_iter : int
+        EM steps of the best start at most.
+    min_count : float
+        A component resting on fewer samples than this is re-seeded, and in the end merged away. 0 switches this off.
+    clamp : float
+        Prototypes are kept in [clamp, 1 - clamp] wherever a logarithm is taken.
+    """
+
+    n_components: int = 8  # table 1, "K=8"
+    init: Init = "centroid"  # sec. 3.1, "perturbing each mu_k around this centroid"
+    weights: Weights = "learned"  # table 4: better than the fixed 1/K of sec. 3.1 for K > 1
+    objective: Objective = "likelihood"  # ours: the only one that cannot fall; the paper's is "expected" (sec. 3.1)
+    n_init: int = 5  # sec. 4.1, "N_init=5"
+    warmup_iter: int = 3  # sec. 4.1, "N_iter=3"
+    tol: float = 1e-3  # sec. 4.1, "epsilon=10^-3"
+    max_iter: int = 10  # sec. 4.1, "a maximum of n_max=10 steps"
+    min_count: float = 5.0  # ours: a prototype must not rest on a handful of samples (docs/mixture.md)
+    clamp: float = CLAMP
+
+    def __post_init__(self) -> None:
+        for name, least in (("n_components", 1), ("n_init", 1), ("warmup_iter", 0), ("max_iter", 1)):
+            _check(name, getattr(self, name), int, least)
+        for name in ("tol", "min_count"):
+            _check(name, getattr(self, name), float, 0)
+        if not 0 < self.clamp < 0.5:
+            raise InputError(f"clamp must lie between 0 and 0.5; got {self.clamp!r}")
+        for name, kind in (("init", Init), ("weights", Weights), ("objective", Objective)):
+            if getattr(self, name) not in get_args(kind):
+                raise InputError(f"{name} must be one of {', '.join(get_args(kind))}; got {getattr(self, name)!r}")
+
+    @classmethod
+    def of(cls, estimator: Any) -> EMOptions:
+        """Read the options off an estimator that has them as attributes of the same names."""
+        return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
+
+    def components_for(self, n_samples: int) -> int:
+        """K_c: how many prototypes a class of `n_samples` samples starts with."""
+        limit = n_samples // self.min_count if self.min_count > 0 else n_samples
+        return min(self.n_components, max(1, int(limit)))
+
+
+def _check(name: str, value: Any, kind: type, least: int) -> None:
+    accepted = isinstance(value, int) or (kind is float and isinstance(value, float))
+    if isinstance(value, bool) or not (accepted or _is_numpy_number(value, kind)):
+        raise InputError(f"{name} must be {'an integer' if kind is int else 'a number'}; got {value!r}")
+    if not value >= least:
+        raise InputError(f"{name} must be at least {least}; got {value!r}")
+
+
+def _is_numpy_number(value: Any, kind: type) -> bool:
+    return getattr(getattr(value, "dtype", None), "kind", "") in ("iu" if kind is int else "iuf") and value.ndim == 0

@@ -1,0 +1,137 @@
+"""Runs EM with torch, batched over classes and starts: the form for GPUs and other devices.
+
+The samples of all classes stand in one padded tensor (class, sample, feature). The runs of a class stand side by side as further
+components, so that a step of everything is two batched matrix products. Padding samples have responsibility 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from bitreplay.mixture._options import EMOptions
+from bitreplay.mixture._run import Floats, Run
+
+__all__ = ["TorchEngine"]
+
+
+class TorchEngine:
+    """EM on the samples of several classes, each a float or integer matrix of zeros and ones on one device."""
+
+    def __init__(self, classes: Sequence[torch.Tensor], options: EMOptions) -> None:
+        self.n_samples = [len(samples) for samples in classes]
+        self.n_features = classes[0].shape[1]
+        self.options = options
+        self.device = classes[0].device
+        # MPS has no float64; elsewhere scores need it at large D (see _packed_kernels).
+        self.dtype = torch.float32 if self.device.type == "mps" else torch.float64
+        self.samples = torch.nn.utils.rnn.pad_sequence([samples.to(self.dtype) for samples in classes], batch_first=True)
+        sizes = torch.tensor(self.n_samples, device=self.device)
+        self.present = torch.arange(self.samples.shape[1], device=self.device) < sizes[:, None]
+
+    def centroid(self, index: int) -> Floats:
+        """Mean of a class: the share of samples that set each bit."""
+        mean = self.samples[index, : self.n_samples[index]].mean(0)
+        return mean.to("cpu", torch.float64).numpy()
+
+    def advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
+        """Advance every run until `steps`, convergence, or a degenerate component."""
+        batch = _Batch(self, runs)
+        histories: list[list[float]] = [[] for _ in runs]
+        begun = [run.steps for run in runs]
+        active = [True] * len(runs)
+        degenerate = [False] * len(runs)
+        for step in range(steps - min(begun) + 1):
+            objectives = batch.e_step()
+            for r, run in enumerate(runs):
+                if not active[r]:
+                    continue
+                history = histories[r]
+                history.append(objectives[r] / self.n_samples[run.index])
+                converged = step > 0 and abs(history[-1] - history[-2]) < tol * abs(history[-1])
+                if converged or begun[r] + step == steps:
+                    active[r] = False
+                    run.record(np.array(history), step, converged=converged)
+            if not any(active):
+                break
+            smallest = batch.m_step(active)
+            for r, run in enumerate(runs):
+                if active[r] and smallest[r] < min_count:
+                    active[r], degenerate[r] = False, True
+                    run.record(np.array(histories[r]), step + 1, converged=False)
+        batch.write_back()
+
+
+class _Batch:
+    """The parameters of several runs, padded to one tensor (class, run of that class, component, feature)."""
+
+    def __init__(self, engine: TorchEngine, runs: Sequence[Run]) -> None:
+        self.engine, self.runs = engine, runs
+        self.classes = sorted({run.index for run in runs})
+        slots = {index: 0 for index in self.classes}
+        self.slot: list[tuple[int, int]] = []
+        for run in runs:
+            self.slot.append((self.classes.index(run.index), slots[run.index]))
+            slots[run.index] += 1
+        shape = (len(self.classes), max(slots.values()), max(len(run.weights) for run in runs))
+        prototypes = np.full((*shape, engine.n_features), 0.5)
+        weights, counts = np.zeros(shape), np.zeros(shape)
+        for run, (c, r) in zip(runs, self.slot, strict=True):
+            k = len(run.weights)
+            prototypes[c, r, :k], weights[c, r, :k], counts[c, r, :k] = run.prototypes, run.weights, run.counts
+        self.prototypes, self.weights, self.counts = (
+            torch.from_numpy(a).to(engine.device, engine.dtype) for a in (prototypes, weights, counts)
+        )
+        everything = len(self.classes) == len(engine.n_samples)
+        self.samples = engine.samples if everything else engine.samples[self.classes]
+        self.present = engine.present[self.classes]
+
+    def e_step(self) -> list[float]:
+        """Compute the responsibilities of every sample; return the objective of every run, summed over samples."""
+        options = self.engine.options
+        mu = self.prototypes.clamp(options.clamp, 1 - options.clamp)
+        log_zero = torch.log1p(-mu)
+        odds = (mu.log() - log_zero).flatten(1, 2)  # (class, run x component, feature)
+        scores = torch.bmm(self.samples, odds.transpose(1, 2)).unflatten(2, self.weights.shape[1:])
+        scores = scores + (log_zero.sum(-1) + self.weights.log())[:, None]  # (class, sample, run, component)
+        evidence = scores.logsumexp(-1)
+        self.log_responsibilities = scores - evidence[..., None]
+        per_sample = evidence
+        if options.objective == "expected":
+            share = self.log_responsibilities.exp()
+            per_sample = torch.where(share > 0, share * scores, 0.0).sum(-1)
+        totals = torch.where(self.present[:, :, None], per_sample, 0.0).sum(1).tolist()
+        return [float(totals[c][r]) for c, r in self.slot]
+
+    def m_step(self, active: Sequence[bool]) -> list[float]:
+        """Update the active runs; return the smallest effective count of every run."""
+        log_share = torch.where(self.present[:, :, None, None], self.log_responsibilities, -torch.inf)
+        # Relative to each component's largest, so that the mean of a component resting on almost nothing is defined.
+        top = log_share.amax(1, keepdim=True).clamp(min=torch.finfo(self.engine.dtype).min)
+        share = (log_share - top).exp()
+        mass = share.sum(1)
+        counts = mass * top[:, 0].exp()
+        sums = torch.bmm(share.flatten(2).transpose(1, 2), self.samples).unflatten(1, self.weights.shape[1:])
+        means = torch.where(mass[..., None] > 0, sums / mass[..., None].clamp(min=1e-300), 0.5)
+        size = self.present.sum(1)[:, None, None]
+        exists = self.weights > 0
+        going = torch.zeros(self.weights.shape[:2], dtype=torch.bool)
+        for (c, r), on in zip(self.slot, active, strict=True):
+            going[c, r] = on
+        chosen = going.to(self.weights.device)[..., None] & exists
+        self.prototypes = torch.where(chosen[..., None], means.clamp(max=1.0), self.prototypes)
+        self.counts = torch.where(chosen, counts, self.counts)
+        if self.engine.options.weights == "learned":
+            floor = torch.finfo(self.engine.dtype).tiny
+            self.weights = torch.where(chosen, (counts / size).clamp(min=floor), self.weights)
+        smallest = torch.where(exists, self.counts, torch.inf).amin(-1).tolist()
+        return [float(smallest[c][r]) for c, r in self.slot]
+
+    def write_back(self) -> None:
+        """Put the parameters back into the runs."""
+        prototypes, weights, counts = (t.to("cpu", torch.float64).numpy() for t in (self.prototypes, self.weights, self.counts))
+        for run, (c, r) in zip(self.runs, self.slot, strict=True):
+            k = len(run.weights)
+            run.prototypes, run.weights, run.counts = (a[c, r, :k].copy() for a in (prototypes, weights, counts))
