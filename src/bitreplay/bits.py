@@ -1,8 +1,8 @@
 """Packed binary matrices: one bit per value instead of one byte or four.
 
-In the flow images → features → **bits** → memory/head → class this is the form in which embeddings are kept and counted.
-Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8`` (little bit order). Rows are padded with zero bits to whole 64-bit
-words, so that every row can also be read as `uint64`; the padding is never visible outside.
+In the flow images → features → **bits** → memory/head → class this is the form in which embeddings are kept and
+counted. Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8`` (little bit order). Rows are padded with zero bits to
+whole 64-bit words, so that every row can also be read as `uint64`; the padding is never visible outside.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import torch
 
 from bitreplay.errors import InputError
 
-__all__ = ["BitsLike", "PackedBits", "as_bit_array", "concatenate", "pack", "row_bytes"]
+__all__ = ["BYTE_TO_FLOATS", "BitsLike", "PackedBits", "as_bit_array", "concatenate", "pack", "row_bytes"]
 
 WORD_BITS = 64  # ours: one machine word, so that popcount kernels need no remainder loop
 
 # The eight bits of every byte value as floats: one look-up turns a byte into eight features (3x faster than unpackbits
 # followed by a cast, and 8x faster than fancy indexing).
-_BYTE_TO_FLOATS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)
+BYTE_TO_FLOATS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.float32)
 
 Array = npt.NDArray[Any]
 
@@ -92,7 +92,7 @@ class PackedBits:
     def unpack(self, dtype: npt.DTypeLike = np.uint8) -> Array:
         """The matrix with one value per element, 0 and 1 in `dtype`."""
         if np.dtype(dtype) == np.float32:
-            floats = np.take(_BYTE_TO_FLOATS, self.data, axis=0).reshape(len(self), -1)
+            floats = np.take(BYTE_TO_FLOATS, self.data, axis=0).reshape(len(self), -1)
             return floats if floats.shape[1] == self.n_features else np.ascontiguousarray(floats[:, : self.n_features])
         bits = np.unpackbits(self.data, axis=1, count=self.n_features, bitorder="little")
         return bits.astype(dtype, copy=False)

@@ -1,8 +1,8 @@
 """The errors that bitreplay raises on bad input, in one place.
 
 Every message names what was wrong and what is expected. All of them are also the built-in error a caller would expect
-(`ValueError` for bad values, `OSError` for bad files), so that code which knows nothing of bitreplay can still catch them.
-They are raised before any state changes: after a failed call, objects and files are as they were.
+(`ValueError` for bad values, `OSError` for bad files), so that code which knows nothing of bitreplay can still catch
+them. They are raised before any state changes: after a failed call, objects and files are as they were.
 """
 
 __all__ = ["BitreplayError", "FileFormatError", "FingerprintError", "InputError", "UnknownClassError"]

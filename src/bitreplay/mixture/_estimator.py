@@ -26,16 +26,16 @@ Result = npt.NDArray[Any] | torch.Tensor
 class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Mixture of products of Bernoulli distributions, fitted by EM.
 
-    It stands beside scikit-learn's `GaussianMixture`, with the same verbs. Samples can be arrays, torch tensors (results then come back as
-    tensors on the same device) or packed bits.
+    It stands beside scikit-learn's `GaussianMixture`, with the same verbs. Samples can be arrays, torch tensors
+    (results then come back as tensors on the same device) or packed bits.
 
     Parameters
     ----------
     n_components, init, weights, objective, n_init, warmup_iter, tol, max_iter, min_count, clamp
         See :class:`bitreplay.mixture.EMOptions`.
     binarize : float or None
-        Values above this threshold count as 1, as in `sklearn.naive_bayes.BernoulliNB`. With None, input must already be 0 and 1, and
-        anything else is refused with its position.
+        Values above this threshold count as 1, as in `sklearn.naive_bayes.BernoulliNB`. With None, input must already
+        be 0 and 1, and anything else is refused with its position.
     random_state : int, RandomState or None
         Seeds the starts and `sample`.
     n_jobs : int or None
@@ -48,7 +48,8 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     weights_ : ndarray or tensor of shape (K,)
         Mixing weights.
     converged_ : bool
-        Whether the stop rule was met before `max_iter`. The paper's ten steps are a budget: reaching them is no reason for a warning.
+        Whether the stop rule was met before `max_iter`. The paper's ten steps are a budget: reaching them is no reason
+        for a warning.
     n_iter_ : int
         EM steps after the warm-up.
     lower_bound_, lower_bounds_ : float, ndarray
@@ -61,7 +62,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     >>> truth = np.array([[0.9, 0.9, 0.1], [0.1, 0.1, 0.9]])
     >>> samples = rng.random((400, 3)) < truth[rng.integers(2, size=400)]
     >>> mixture = BernoulliMixture(2, random_state=0).fit(samples)
-    >>> np.abs(np.sort(mixture.prototypes_, axis=0) - np.sort(truth, axis=0)).max() < 0.1
+    >>> bool(np.abs(np.sort(mixture.prototypes_, axis=0) - np.sort(truth, axis=0)).max() < 0.1)
     True
     >>> bits, component = mixture.sample(5)
     >>> bits.shape, component.shape
@@ -121,14 +122,15 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: BitsLike) -> Result:
         """Most probable component of every sample."""
-        return self._joint(X).argmax(1)
+        best: Result = self._joint(X).argmax(1)
+        return best
 
     def predict_proba(self, X: BitsLike) -> Result:
         """Responsibilities: the probability of every component given the sample."""
         joint = self._joint(X)
         if isinstance(joint, torch.Tensor):
             return joint.softmax(1)
-        return np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+        return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True)))
 
     def score_samples(self, X: BitsLike) -> Result:
         """Marginal log-likelihood of every sample, in nats."""
@@ -141,12 +143,12 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def bic(self, X: BitsLike) -> float:
         """Bayesian information criterion on `X`: lower is better."""
-        n_samples = len(X)  # type: ignore[arg-type]
-        return -2 * self.score(X) * n_samples + self._n_parameters() * float(np.log(n_samples))
+        log_likelihoods = self.score_samples(X)
+        return float(-2 * log_likelihoods.sum() + self._n_parameters() * np.log(len(log_likelihoods)))
 
     def aic(self, X: BitsLike) -> float:
         """Akaike information criterion on `X`: lower is better."""
-        return -2 * self.score(X) * len(X) + 2 * self._n_parameters()  # type: ignore[arg-type]
+        return float(-2 * self.score_samples(X).sum() + 2 * self._n_parameters())
 
     def sample(self, n_samples: int = 1) -> tuple[Result, Result]:
         """Draw samples; returns the bits and the component each came from."""
@@ -162,7 +164,9 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _joint(self, X: BitsLike) -> Any:
         check_is_fitted(self)
         bits = self._bits(X, reset=False)
-        joint = joint_log_probability(bits, *linear_form(_to_numpy(self.prototypes_), _to_numpy(self.weights_), self.clamp))
+        joint = joint_log_probability(
+            bits, *linear_form(_to_numpy(self.prototypes_), _to_numpy(self.weights_), self.clamp)
+        )
         return _like(X, joint)
 
     def _n_parameters(self) -> int:
@@ -180,20 +184,24 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 return X
             if not torch.isfinite(X).all():
                 raise InputError("samples contain NaN or infinity")
-            return X > self.binarize
+            return self.binarize < X
         if isinstance(X, PackedBits):
             if not len(X):
                 raise InputError("found 0 samples; at least 1 is required")
             self._check_width(X.n_features, reset=reset)
             return X
-        array = validate_data(self, X.detach().numpy() if isinstance(X, torch.Tensor) else X, reset=reset, dtype="numeric")
+        array = validate_data(
+            self, X.detach().numpy() if isinstance(X, torch.Tensor) else X, reset=reset, dtype="numeric"
+        )
         return pack(array if self.binarize is None else array > self.binarize)
 
     def _check_width(self, width: int, *, reset: bool) -> None:
         if reset:
             self.n_features_in_ = width
         elif width != self.n_features_in_:
-            raise InputError(f"X has {width} features, but BernoulliMixture is expecting {self.n_features_in_} features as input")
+            raise InputError(
+                f"X has {width} features, but BernoulliMixture is expecting {self.n_features_in_} features as input"
+            )
 
 
 def _to_numpy(values: Result) -> npt.NDArray[Any]:

@@ -29,7 +29,8 @@ class EMOptions:
     weights : {"learned", "fixed"}
         Learn the mixing weights, or keep them at 1/K.
     objective : {"likelihood", "expected"}
-        What decides between starts and when to stop: the marginal log-likelihood, or the expected complete-data term of the paper.
+        What decides between starts and when to stop: the marginal log-likelihood, or the expected complete-data term of
+        the paper.
     n_init : int
         Number of starts.
     warmup_iter : int

@@ -1,6 +1,7 @@
 """Runs EM on packed bits with the CPU kernels, many runs at once on a pool of threads.
 
-The kernels hold no interpreter lock and every run is independent, so threads scale and the result does not depend on their number.
+The kernels hold no interpreter lock and every run is independent, so threads scale and the result does not depend on
+their number.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class PackedEngine:
         counts = np.empty((len(planes), 8), dtype=np.int64)
         for bit in range(8):
             counts[:, bit] = np.count_nonzero(planes & np.uint8(1 << bit), axis=1)
-        return counts.reshape(-1)[: self.n_features] / planes.shape[1]
+        return np.asarray(counts.reshape(-1)[: self.n_features] / planes.shape[1])
 
     def advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
         """Advance every run until `steps`, convergence, or a degenerate component."""
@@ -50,7 +51,8 @@ class PackedEngine:
             list(pool.map(work, parts))
 
     def _advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
-        from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, LANES, run_em  # compiled on first use
+        from bitreplay.mixture._lanes import LANES
+        from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, run_em  # compiled on first use
 
         for run in runs:
             planes = self.planes[run.index]

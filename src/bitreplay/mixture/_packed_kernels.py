@@ -1,15 +1,17 @@
 """EM for one Bernoulli mixture on packed bits (CPU).
 
-The two halves of a step both work on bytes of eight features. The E-step looks the log-odds of a whole byte up in a table of its
-256 possible sums; the M-step adds responsibilities into a histogram of the 256 byte values and folds it into the sums of the
-eight bits. Neither ever unpacks a bit, and the tables of a few bytes stay in the nearest cache whatever the width.
+The two halves of a step both work on bytes of eight features. The E-step looks the log-odds of a whole byte up in a
+table of its 256 possible sums; the M-step adds responsibilities into a histogram of the 256 byte values and folds it
+into the sums of the eight bits. Neither ever unpacks a bit, and the tables of a few bytes stay in the nearest cache
+whatever the width.
 
-Layout: `planes[b, i]` is byte `b` of sample `i`; components come in groups of eight, so prototypes are `[group, feature, 8]` and
-responsibilities `[group, sample, 8]`. Components that do not exist have weight 0. Features are padded to whole bytes with bits that
-are never set.
+Layout: `planes[b, i]` is byte `b` of sample `i`; components come in groups of eight, so prototypes are `[group,
+feature, 8]` and responsibilities `[group, sample, 8]`. Components that do not exist have weight 0. Features are padded
+to whole bytes with bits that are never set.
 
-Scores are summed in float64: early in a run samples lie between components, a responsibility's rounding error is multiplied by
-about D/n in every step, and with float32 sums a run at D = 12544 can end in another optimum than the exact one.
+Scores are summed in float64: early in a run samples lie between components, a responsibility's rounding error is
+multiplied by about D/n in every step, and with float32 sums a run at D = 12544 can end in another optimum than the
+exact one.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight
 
 
 @kernel("void(float64[::1], float64, float64, float64[::1], float64[::1])")
-def log_odds(prototypes, low, high, odds, log_zero):  # type: ignore[no-untyped-def]
+def log_odds(prototypes, low, high, odds, log_zero):
     """Write log mu - log(1-mu) and log(1-mu), with mu kept in [low, high]."""
     for e in range(prototypes.size):
         mu = prototypes[e]
@@ -42,7 +44,7 @@ def log_odds(prototypes, low, high, odds, log_zero):  # type: ignore[no-untyped-
 
 
 @kernel("void(float64[:,::1], int64, float64[:,::1])")
-def byte_table(odds, byte, table):  # type: ignore[no-untyped-def]
+def byte_table(odds, byte, table):
     """Write the sum of the log-odds for every value that one byte of features can take."""
     store(table, 0, zeros(table))
     size = 1
@@ -54,7 +56,7 @@ def byte_table(odds, byte, table):  # type: ignore[no-untyped-def]
 
 
 @kernel("void(uint8[:,::1], float64[:,::1], float64[:,:,::1], float64[:,::1])")
-def add_log_odds(planes, odds, tables, scores):  # type: ignore[no-untyped-def]
+def add_log_odds(planes, odds, tables, scores):
     """Add every sample's log-odds under one group of components to its scores, four bytes at a time."""
     n_bytes, n_samples = planes.shape
     for b in range(0, n_bytes, 4):
@@ -68,8 +70,9 @@ def add_log_odds(planes, odds, tables, scores):  # type: ignore[no-untyped-def]
 
 
 @kernel("UniTuple(float64, 2)(float64[:,:,::1], float32[:,:,::1], float64[:,::1])")
-def normalise(scores, responsibilities, counts):  # type: ignore[no-untyped-def]
-    """Turn joint log-probabilities into responsibilities and their sums; return the marginal and the expected objective.
+def normalise(scores, responsibilities, counts):
+    """Turn joint log-probabilities into responsibilities and their sums; return the marginal and the expected
+    objective.
 
     Scores become the logarithms of the responsibilities.
     """
@@ -106,7 +109,7 @@ def normalise(scores, responsibilities, counts):  # type: ignore[no-untyped-def]
 
 
 @kernel("UniTuple(float64, 2)(float64[:,::1], float32[:,::1], int64)")
-def revive(log_responsibilities, responsibilities, k):  # type: ignore[no-untyped-def]
+def revive(log_responsibilities, responsibilities, k):
     """Rescale the responsibilities of a component that rests on almost nothing; return its exact count and their sum.
 
     They would vanish in float32, yet their weighted mean, the component's next prototype, is well defined.
@@ -124,7 +127,7 @@ def revive(log_responsibilities, responsibilities, k):  # type: ignore[no-untype
 
 
 @kernel("void(uint8[:,::1], float32[:,::1], float32[:,::1], float32[:,::1])")
-def sum_bits(planes, responsibilities, histogram, sums):  # type: ignore[no-untyped-def]
+def sum_bits(planes, responsibilities, histogram, sums):
     """Write the responsibility-weighted sum of every bit for one group of components."""
     n_bytes, n_samples = planes.shape
     for b in range(n_bytes):
@@ -144,7 +147,7 @@ def sum_bits(planes, responsibilities, histogram, sums):  # type: ignore[no-unty
 
 
 @kernel("void(uint8[:,::1], float32[:,:,::1], float64[:,::1], float64[:,:,::1])")
-def m_step(planes, responsibilities, mass, prototypes):  # type: ignore[no-untyped-def]
+def m_step(planes, responsibilities, mass, prototypes):
     """Write the responsibility-weighted means; `mass` holds the sums of the responsibilities."""
     groups, n_features, _ = prototypes.shape
     histogram = np.empty((256, LANES), dtype=np.float32)
@@ -161,8 +164,10 @@ def m_step(planes, responsibilities, mass, prototypes):  # type: ignore[no-untyp
     "UniTuple(float64, 2)(uint8[:,::1], int64, float64[:,:,::1], float64[:,::1], float64, "
     "float32[:,:,::1], float64[:,::1], float64[:,::1])"
 )
-def e_step(planes, n_features, prototypes, weights, clamp, responsibilities, counts, mass):  # type: ignore[no-untyped-def]
-    """Write responsibilities, effective counts and the sums to divide by; return the marginal and the expected objective."""
+def e_step(planes, n_features, prototypes, weights, clamp, responsibilities, counts, mass):
+    """Write responsibilities, effective counts and the sums to divide by; return the marginal and the expected
+    objective.
+    """
     groups = len(prototypes)
     n_bytes, n_samples = planes.shape
     odds = np.zeros((8 * n_bytes, LANES), dtype=np.float64)  # padding keeps log-odds 0: it counts nothing
@@ -195,14 +200,27 @@ def e_step(planes, n_features, prototypes, weights, clamp, responsibilities, cou
     "UniTuple(int64, 2)(uint8[:,::1], int64, float64[:,:,::1], float64[:,::1], int64, boolean, boolean, "
     "float64, float64, float64, int64, float64[:,::1], float64[::1])"
 )
-def run_em(  # type: ignore[no-untyped-def]
-    planes, n_features, prototypes, weights, n_components, learn_weights, expected, clamp, tol, min_count, steps, counts, bounds
+def run_em(
+    planes,
+    n_features,
+    prototypes,
+    weights,
+    n_components,
+    learn_weights,
+    expected,
+    clamp,
+    tol,
+    min_count,
+    steps,
+    counts,
+    bounds,
 ):
     """Run up to `steps` EM steps in place; return how many were done and why it stopped.
 
-    `bounds[s]` becomes the objective per sample of the parameters before step `s`, and one more E-step writes that of the last ones.
-    It stops early when the relative change falls under `tol`, or after a step that leaves a component with fewer than
-    `min_count` samples. `counts` becomes the number of samples that each component's prototype rests on.
+    `bounds[s]` becomes the objective per sample of the parameters before step `s`, and one more E-step writes that of
+    the last ones. It stops early when the relative change falls under `tol`, or after a step that leaves a component
+    with fewer than `min_count` samples. `counts` becomes the number of samples that each component's prototype rests
+    on.
     """
     n_samples = planes.shape[1]
     responsibilities = np.empty((len(prototypes), n_samples, LANES), dtype=np.float32)

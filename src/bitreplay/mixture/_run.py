@@ -1,7 +1,7 @@
 """One EM run (a start and where it has got to), its random beginning, and what replaces a component that died.
 
-Both engines (packed bits on the CPU, torch elsewhere) advance the same `Run` objects, and everything random happens here, in
-NumPy: the two therefore start alike and can be compared number by number.
+Both engines (packed bits on the CPU, torch elsewhere) advance the same `Run` objects, and everything random happens
+here, in NumPy: the two therefore start alike and can be compared number by number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Run:
         return self.bounds[-1]
 
     def record(self, bounds: Floats, done: int, *, converged: bool) -> None:
-        """Note the outcome of `done` further steps; ``bounds[s]`` is the objective after ``s`` of them, as far as it is known."""
+        """Note the outcome of `done` further steps; ``bounds[s]`` is the objective after ``s`` of them, as far as it is
+        known.
+        """
         self.bounds[self.steps :] = [float(bound) for bound in bounds]
         self.steps += done
         self.converged = converged

@@ -1,7 +1,8 @@
 """Runs EM with torch, batched over classes and starts: the form for GPUs and other devices.
 
-The samples of all classes stand in one padded tensor (class, sample, feature). The runs of a class stand side by side as further
-components, so that a step of everything is two batched matrix products. Padding samples have responsibility 0.
+The samples of all classes stand in one padded tensor (class, sample, feature). The runs of a class stand side by side
+as further components, so that a step of everything is two batched matrix products. Padding samples have responsibility
+0.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class TorchEngine:
         self.device = classes[0].device
         # MPS has no float64; elsewhere scores need it at large D (see _packed_kernels).
         self.dtype = torch.float32 if self.device.type == "mps" else torch.float64
-        self.samples = torch.nn.utils.rnn.pad_sequence([samples.to(self.dtype) for samples in classes], batch_first=True)
+        self.samples = torch.nn.utils.rnn.pad_sequence(
+            [samples.to(self.dtype) for samples in classes], batch_first=True
+        )
         sizes = torch.tensor(self.n_samples, device=self.device)
         self.present = torch.arange(self.samples.shape[1], device=self.device) < sizes[:, None]
 
@@ -70,7 +73,7 @@ class _Batch:
     def __init__(self, engine: TorchEngine, runs: Sequence[Run]) -> None:
         self.engine, self.runs = engine, runs
         self.classes = sorted({run.index for run in runs})
-        slots = {index: 0 for index in self.classes}
+        slots = dict.fromkeys(self.classes, 0)
         self.slot: list[tuple[int, int]] = []
         for run in runs:
             self.slot.append((self.classes.index(run.index), slots[run.index]))
@@ -94,7 +97,7 @@ class _Batch:
         mu = self.prototypes.clamp(options.clamp, 1 - options.clamp)
         log_zero = torch.log1p(-mu)
         odds = (mu.log() - log_zero).flatten(1, 2)  # (class, run x component, feature)
-        scores = torch.bmm(self.samples, odds.transpose(1, 2)).unflatten(2, self.weights.shape[1:])
+        scores = torch.bmm(self.samples, odds.transpose(1, 2)).reshape(*self.samples.shape[:2], *self.weights.shape[1:])
         scores = scores + (log_zero.sum(-1) + self.weights.log())[:, None]  # (class, sample, run, component)
         evidence = scores.logsumexp(-1)
         self.log_responsibilities = scores - evidence[..., None]
@@ -113,7 +116,7 @@ class _Batch:
         share = (log_share - top).exp()
         mass = share.sum(1)
         counts = mass * top[:, 0].exp()
-        sums = torch.bmm(share.flatten(2).transpose(1, 2), self.samples).unflatten(1, self.weights.shape[1:])
+        sums = torch.bmm(share.flatten(2).transpose(1, 2), self.samples).reshape(*self.weights.shape, -1)
         means = torch.where(mass[..., None] > 0, sums / mass[..., None].clamp(min=1e-300), 0.5)
         size = self.present.sum(1)[:, None, None]
         exists = self.weights > 0
@@ -131,7 +134,9 @@ class _Batch:
 
     def write_back(self) -> None:
         """Put the parameters back into the runs."""
-        prototypes, weights, counts = (t.to("cpu", torch.float64).numpy() for t in (self.prototypes, self.weights, self.counts))
+        prototypes, weights, counts = (
+            t.to("cpu", torch.float64).numpy() for t in (self.prototypes, self.weights, self.counts)
+        )
         for run, (c, r) in zip(self.runs, self.slot, strict=True):
             k = len(run.weights)
             run.prototypes, run.weights, run.counts = (a[c, r, :k].copy() for a in (prototypes, weights, counts))

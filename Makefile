@@ -1,0 +1,29 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. Both create the environment they need.
+PYTHON ?= python3
+VENV ?= .venv
+READY = $(VENV)/.ready
+
+.PHONY: demo test format clean
+
+demo: $(READY)
+	$(VENV)/bin/bitreplay demo
+
+test: $(READY)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+	$(VENV)/bin/pytest
+
+format: $(READY)
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+$(READY): pyproject.toml constraints.txt
+	@echo "Creating the environment in $(VENV); this takes a minute or two."
+	$(PYTHON) -c 'import sys; sys.exit("bitreplay needs Python 3.11 or newer, got " + sys.version if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,65 @@
+"""Checks what a user hands to the classifier, before anything is changed by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
+from bitreplay.memory import Label, as_label, label_array
+
+__all__ = ["check_features", "check_labels", "sorted_classes"]
+
+Array = npt.NDArray[Any]
+
+
+def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | PackedBits:
+    """Features as a float32 matrix, or packed bits as they are; notes or compares their number and names."""
+    if isinstance(X, PackedBits):
+        if not len(X):
+            raise InputError("found 0 samples; at least 1 is required")
+        if reset:
+            estimator.n_features_in_ = X.n_features
+        elif X.n_features != estimator.n_features_in_:
+            raise InputError(
+                f"X has {X.n_features} bits, but GBMClassifier is expecting {estimator.n_features_in_} features as input"
+            )
+        return X
+    if isinstance(X, torch.Tensor):
+        X = X.detach().cpu().numpy()
+    return np.asarray(validate_data(estimator, X, reset=reset, dtype=np.float32))
+
+
+def check_labels(y: Any, n_samples: int, known: tuple[Label, ...], classes: Iterable[Label] | None) -> Array:
+    """Labels as a vector of plain text or numbers of the kind already `known`, all within `classes` if that is given."""
+    if y is None:
+        raise InputError("GBMClassifier requires y to be passed, but the target y is None")
+    if isinstance(y, torch.Tensor):
+        y = y.detach().cpu().numpy()
+    vector = column_or_1d(y, warn=True)
+    check_classification_targets(vector)
+    if len(vector) != n_samples:
+        raise InputError(f"one label per sample is expected; got {len(vector)} labels for {n_samples} samples")
+    labels = label_array([as_label(label) for label in vector])
+    kinds = {isinstance(label, str) for label in (*labels.tolist(), *known)}
+    if len(kinds) > 1:
+        raise InputError("labels must be all text or all numbers, in this call and those before")
+    if classes is not None:
+        announced = {as_label(label) for label in classes}
+        outside = sorted({label for label in labels.tolist() if label not in announced}, key=str)
+        if outside:
+            raise InputError(f"y has labels that are not in classes: {', '.join(map(repr, outside[:10]))}")
+    return labels
+
+
+def sorted_classes(labels: tuple[Label, ...]) -> Array:
+    """`classes_` as scikit-learn has it."""
+    return np.sort(label_array(labels))

@@ -1,0 +1,13 @@
+"""Heads: from the memory to a decision. The closed form, the paper's SGD replay, and the mixtures' own posterior."""
+
+from bitreplay.heads._bayes import Bayes
+from bitreplay.heads._closed_form import ClosedForm
+from bitreplay.heads._head import Head
+from bitreplay.heads._replay import Replay
+from bitreplay.heads._temperature import fit_temperature
+
+__all__ = ["HEADS", "Bayes", "ClosedForm", "Head", "Replay", "fit_temperature"]
+
+HEADS: dict[str, type[ClosedForm] | type[Replay] | type[Bayes]] = {
+    head.name: head for head in (ClosedForm, Replay, Bayes)
+}

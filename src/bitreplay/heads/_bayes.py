@@ -1,0 +1,81 @@
+"""The mixtures' own posterior: no training, no solving; the class under whose mixture the bits are likeliest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.binarizers import Binarizer
+from bitreplay.bits import PackedBits
+from bitreplay.heads._head import Scores
+from bitreplay.memory import BinaryMemory, Label
+from bitreplay.mixture import linear_form
+
+__all__ = ["Bayes"]
+
+CLAMP = 0.02  # replaced by measurement
+
+
+@dataclass(frozen=True)
+class Bayes:
+    """log p(z | c) under each class's mixture, every class being equally likely beforehand.
+
+    Parameters
+    ----------
+    clamp : float
+        Prototypes are kept in [clamp, 1 - clamp].
+    """
+
+    clamp: float = CLAMP
+    _slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
+    _offsets: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    _starts: npt.NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
+
+    name = "bayes"
+
+    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
+        """Read the mixtures off the memory."""
+        mixtures = [memory.mixture(label) for label in memory.labels]
+        forms = [linear_form(m.prototypes, m.weights, self.clamp) for m in mixtures]
+        sizes = [len(m.weights) for m in mixtures]
+        return replace(
+            self,
+            _slopes=np.concatenate([slopes for slopes, _ in forms]).astype(np.float32),
+            _offsets=np.concatenate([offsets for _, offsets in forms]),
+            _starts=np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp),
+        )
+
+    def update(
+        self,
+        memory: BinaryMemory,
+        binarizer: Binarizer,
+        samples: Mapping[Label, PackedBits],
+        previous: BinaryMemory | None,
+        seed: int,
+    ) -> Bayes:
+        """The same as `fit`: reading takes no time."""
+        return self.fit(memory, binarizer, seed)
+
+    def scores(self, bits: PackedBits) -> Scores:
+        """Log p(z | c)."""
+        joint = bits.unpack(np.float32) @ self._slopes.T + self._offsets
+        return np.logaddexp.reduceat(joint, self._starts, axis=1)
+
+    @property
+    def nbytes(self) -> int:
+        """Working set in bytes."""
+        return self._slopes.nbytes + self._offsets.nbytes
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options; nothing is learned beyond the memory."""
+        return {"clamp": self.clamp}, {}
+
+    def restore(
+        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
+    ) -> Bayes:
+        """Read the mixtures off the reloaded memory."""
+        return self.fit(memory, binarizer, seed)

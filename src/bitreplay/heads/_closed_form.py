@@ -1,0 +1,178 @@
+"""A classifier in closed form from the memory's moments: no samples drawn, no training loop.
+
+A Bernoulli mixture has mean ``m = sum_k pi_k mu_k`` and covariance ``U^T U + diag(v)`` with ``U = [sqrt(pi_k) (mu_k -
+m)]`` and ``v = sum_k pi_k mu_k (1 - mu_k)``: K rows and a diagonal. Each class is scored by its Mahalanobis distance
+under
+
+    Sigma_c = B + (1-a) U_c^T U_c,     B = a S + (1-a) diag(v) + lam * mean(diag S) * I,
+
+where ``S`` and ``v`` are averages over all classes. B is shared, so it is factorised once; a class adds only its K
+rows, by Woodbury's identity. Scoring is one product of the bits with n_c (K+1) rows of weights. With ``a = 1`` this is
+linear discriminant analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import linalg
+
+from bitreplay.binarizers import Binarizer
+from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
+from bitreplay.heads._head import Scores
+from bitreplay.memory import BinaryMemory, Label
+from bitreplay.mixture import Mixture
+
+__all__ = ["ClosedForm"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Mean, spread within prototypes, and spread between them, of one class."""
+
+    mean: Floats  # (D,)
+    within: Floats  # (D,) v_c
+    between: Floats  # (K, D) U_c
+
+    @classmethod
+    def of(cls, mixture: Mixture) -> Moments:
+        """Moments of a mixture."""
+        mu, pi = mixture.prototypes.astype(np.float64), mixture.weights
+        mean = pi @ mu
+        return cls(mean, pi @ (mu * (1 - mu)), np.sqrt(pi)[:, None] * (mu - mean))
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """Discriminant analysis with a covariance per class, from the memory alone.
+
+    Parameters
+    ----------
+    blend : float
+        a in [0, 1]: how much of the correlations is shared by all classes.
+    ridge : float
+        lam > 0: how much of the mean variance is added to every feature.
+    """
+
+    blend: float = 0.8
+    ridge: float = 0.05
+    logdet: bool = True
+    _moments: tuple[Moments, ...] = field(default=(), repr=False)
+    _gram: Floats | None = field(default=None, repr=False)  # sum_c U_c^T U_c, kept where B is formed
+    _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
+    _offsets: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
+
+    name = "closed_form"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.blend <= 1:
+            raise InputError(f"blend must lie in [0, 1]; got {self.blend!r}")
+        if not self.ridge > 0:
+            raise InputError(f"ridge must be positive; got {self.ridge!r}")
+
+    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
+        """Solve for all classes of the memory."""
+        moments = tuple(Moments.of(memory.mixture(label)) for label in memory.labels)
+        return self._solve(moments, None)
+
+    def update(
+        self,
+        memory: BinaryMemory,
+        binarizer: Binarizer,
+        samples: Mapping[Label, PackedBits],
+        previous: BinaryMemory | None,
+        seed: int,
+    ) -> ClosedForm:
+        """Add the moments of the new classes and solve again; what is known of the old ones is reused."""
+        if (
+            previous is None
+            or memory.labels[: len(previous)] != previous.labels
+            or any(label in previous for label in samples)
+        ):
+            return self.fit(memory, binarizer, seed)
+        new = tuple(Moments.of(memory.mixture(label)) for label in memory.labels[len(previous) :])
+        return self._solve(self._moments + new, self._gram)
+
+    def _solve(self, moments: tuple[Moments, ...], gram: Floats | None) -> ClosedForm:
+        n_classes = len(moments)
+        means = np.stack([m.mean for m in moments])
+        rows = np.concatenate([m.between for m in moments])
+        within = np.mean([m.within for m in moments], axis=0)
+        variance = within.mean() + np.einsum("ij,ij->", rows, rows) / rows.shape[1] / n_classes  # mean(diag S)
+        diagonal = within + self.ridge * max(variance, np.finfo(np.float64).tiny)
+        shared = self.blend / n_classes
+
+        # Solve B x = rhs for the means and the prototypes' deviations, by whichever of two forms of B is smaller.
+        rhs = np.concatenate([means, rows])
+        if len(rows) < rows.shape[1]:  # Woodbury: B = diagonal + shared * rows^T rows
+            gram = None
+            scaled = rows / diagonal
+            small = np.eye(len(rows)) + shared * (scaled @ rows.T)
+            factor = linalg.cho_factor(small, overwrite_a=True, check_finite=False)
+            solved = rhs / diagonal
+            solved -= shared * linalg.cho_solve(factor, scaled @ rhs.T, check_finite=False).T @ scaled
+        else:
+            known = 0 if gram is None else len(self._moments)
+            fresh = np.concatenate([m.between for m in moments[known:]])
+            gram = fresh.T @ fresh + (0 if gram is None else gram)
+            full = shared * gram
+            full[np.diag_indices_from(full)] += diagonal
+            factor = linalg.cho_factor(full, overwrite_a=True, check_finite=False)
+            solved = linalg.cho_solve(factor, rhs.T, check_finite=False).T
+
+        # Per class: the linear part B^-1 m, and K rows whose squared products are what Woodbury takes off the distance.
+        sizes = [len(m.between) for m in moments]
+        widest = max(sizes)
+        weights = np.zeros((n_classes, 1 + widest, rows.shape[1]))
+        offsets = np.zeros((n_classes, 1 + widest))
+        begin = n_classes
+        for c, (m, size) in enumerate(zip(moments, sizes, strict=True)):
+            inverse_mean, inverse_rows = solved[c], solved[begin : begin + size]
+            begin += size
+            capacitance = np.eye(size) + (1 - self.blend) * (m.between @ inverse_rows.T)
+            lower = linalg.cholesky(capacitance, lower=True, check_finite=False)
+            part = linalg.solve_triangular(
+                lower, np.sqrt((1 - self.blend) / 2) * inverse_rows, lower=True, check_finite=False
+            )
+            weights[c, 0], weights[c, 1 : 1 + size] = inverse_mean, part
+            offsets[c, 0] = -m.mean @ inverse_mean / 2 - (np.log(np.diag(lower)).sum() if self.logdet else 0)
+            offsets[c, 1 : 1 + size] = -part @ m.mean
+        flat = weights.transpose(1, 0, 2).reshape(-1, rows.shape[1])
+        return replace(
+            self,
+            _moments=moments,
+            _gram=gram,
+            _weights=flat.astype(np.float32),
+            _offsets=offsets.T.reshape(-1).astype(np.float32),
+        )
+
+    def scores(self, bits: PackedBits) -> Scores:
+        """Half the negative Mahalanobis distance, up to a common constant."""
+        parts = bits.unpack(np.float32) @ self._weights.T + self._offsets
+        n_classes = len(self._moments)
+        scores = parts[:, :n_classes].astype(np.float64)
+        for begin in range(n_classes, parts.shape[1], n_classes):
+            scores += np.square(parts[:, begin : begin + n_classes])
+        return scores
+
+    @property
+    def nbytes(self) -> int:
+        """Working set in bytes: n_c (K+1) D floats."""
+        return self._weights.nbytes + self._offsets.nbytes
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options; nothing is learned beyond the memory."""
+        return {"blend": self.blend, "ridge": self.ridge}, {}
+
+    def restore(
+        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
+    ) -> ClosedForm:
+        """Solve again from the reloaded memory."""
+        return self.fit(memory, binarizer, seed)

@@ -1,0 +1,55 @@
+"""What every head offers: from a memory to a decision over all its classes.
+
+A head never changes: `fit` and `update` return a new one. A call that fails halfway therefore leaves the old one in
+place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.binarizers import Binarizer
+from bitreplay.bits import PackedBits
+from bitreplay.memory import BinaryMemory, Label
+
+__all__ = ["Head", "Scores"]
+
+Scores = npt.NDArray[np.float64]
+
+
+class Head(Protocol):
+    """From bits to one score per class, higher being likelier; scores are log-probabilities up to a common constant."""
+
+    name: str
+
+    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Head:
+        """A head for all classes of a memory, from the memory alone."""
+
+    def update(
+        self,
+        memory: BinaryMemory,
+        binarizer: Binarizer,
+        samples: Mapping[Label, PackedBits],
+        previous: BinaryMemory | None,
+        seed: int,
+    ) -> Head:
+        """A head for a memory that has just learned the classes of `samples`; `previous` is the memory before that."""
+
+    def scores(self, bits: PackedBits) -> Scores:
+        """Scores of shape (rows, classes); columns in the order of the memory's labels."""
+
+    @property
+    def nbytes(self) -> int:
+        """Working set: bytes that scoring needs beside the memory."""
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options and learned tensors, for a file."""
+
+    def restore(
+        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
+    ) -> Head:
+        """The learned head again after a reload."""

@@ -1,0 +1,219 @@
+"""The paper's classifier: G trained by SGD on new samples mixed with fresh pseudo-exemplars of the old classes (sec.
+3.2).
+
+Every batch holds as many rows per new class as per old one. New rows are real samples, old rows are drawn from the
+memory anew for every batch. From the memory alone (after `forget`, or on another device) all rows are drawn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from bitreplay.binarizers import Binarizer
+from bitreplay.bits import PackedBits, concatenate
+from bitreplay.errors import InputError
+from bitreplay.heads._head import Scores
+from bitreplay.memory import BinaryMemory, Label, Prior
+from bitreplay.mixture import row_blocks
+
+__all__ = ["Replay"]
+
+MakeModule = Callable[[int, int], nn.Module]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """G, any torch module, trained on class-balanced batches of samples and pseudo-exemplars.
+
+    Parameters
+    ----------
+    hidden : sequence of int
+        Widths of hidden layers; none makes G linear, as in the paper.
+    module : callable, optional
+        ``module(n_inputs, n_classes)`` makes G instead, for any architecture. When classes are added it is called
+        again, and what fits is copied from the old G: parameters of equal shape, and the leading rows of those that
+        grew.
+    epochs : int
+        Passes over the new samples.
+    batch_size : int
+        B.
+    lr, momentum, weight_decay : float
+        Of SGD; the learning rate falls to 0 along a cosine.
+    prior : {"balanced", "empirical"}
+        How old classes are drawn.
+    device : str, optional
+        Where to train; a GPU if there is one.
+    """
+
+    hidden: Sequence[int] = ()  # sec. 4, "The classifier G consists of a linear projection"
+    module: MakeModule | None = None
+    epochs: int = 10
+    batch_size: int = 128  # sec. 4.1
+    lr: float = 0.1
+    momentum: float = 0.9  # sec. 4.1
+    weight_decay: float = 5e-4
+    prior: Prior = "balanced"  # eq. 6
+    device: str | None = None
+    _network: nn.Module | None = field(default=None, repr=False)
+    _labels: tuple[Label, ...] = field(default=(), repr=False)
+    _binarizer: Binarizer | None = field(default=None, repr=False)
+
+    name = "replay"
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
+                raise InputError(f"{name} must be a positive integer; got {getattr(self, name)!r}")
+        if not self.lr > 0:
+            raise InputError(f"lr must be positive; got {self.lr!r}")
+
+    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Replay:
+        """Train G from nothing on pseudo-exemplars of all classes."""
+        fresh = replace(self, _network=None, _labels=())
+        return fresh.update(memory, binarizer, {}, None, seed)
+
+    def update(
+        self,
+        memory: BinaryMemory,
+        binarizer: Binarizer,
+        samples: Mapping[Label, PackedBits],
+        previous: BinaryMemory | None,
+        seed: int,
+    ) -> Replay:
+        """Go on training with the samples of some classes and pseudo-exemplars of the others."""
+        generator = np.random.default_rng(seed)
+        device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        n_inputs = memory.n_features // binarizer.bits_per_feature
+        network = self._grown(n_inputs, memory.labels, seed).to(device).train()
+        optimizer = torch.optim.SGD(
+            network.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
+        )
+        n_steps = self.epochs * self._steps_per_epoch(memory, samples)
+        for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
+            for group in optimizer.param_groups:
+                group["lr"] = self.lr * (1 + math.cos(math.pi * step / n_steps)) / 2
+            inputs = binarizer.decode(torch.from_numpy(bits)).to(device)
+            loss = nn.functional.cross_entropy(network(inputs), torch.from_numpy(targets).to(device))
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
+
+    def _steps_per_epoch(self, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> int:
+        if not samples:
+            return max(1, sum(memory.count(label) for label in memory.labels) // self.batch_size)
+        return max(1, -(-sum(map(len, samples.values())) // self._new_rows(len(memory), len(samples))))
+
+    def _new_rows(self, n_classes: int, n_new: int) -> int:
+        """N_new of a batch (eq. 6): the new classes' share of the classes, at least one row."""
+        return max(1, round(self.batch_size * n_new / n_classes))
+
+    def _batches(
+        self, memory: BinaryMemory, samples: Mapping[Label, PackedBits], n_steps: int, generator: np.random.Generator
+    ) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]]:
+        """Batches of bits and class positions: real rows of the new classes, fresh pseudo-exemplars of the others."""
+        position = {label: i for i, label in enumerate(memory.labels)}
+        old = tuple(label for label in memory.labels if label not in samples)
+        n_new = self._new_rows(len(memory), len(samples)) if samples else 0
+        if samples:
+            rows = concatenate(list(samples.values()))
+            targets = np.repeat([position[label] for label in samples], [len(bits) for bits in samples.values()])
+            stream = _balanced_rows(targets, n_new, generator)
+        for _ in range(n_steps):
+            bits, classes = [], []
+            if samples:
+                chosen = next(stream)
+                bits.append(rows[chosen].unpack(np.float32))
+                classes.append(targets[chosen])
+            if old and n_new < self.batch_size:
+                drawn, components = memory.draw(self.batch_size - n_new, old, generator, self.prior)
+                bits.append(drawn)
+                classes.append(components)
+            yield np.concatenate(bits), np.concatenate(classes)
+
+    def _grown(self, n_inputs: int, labels: tuple[Label, ...], seed: int) -> nn.Module:
+        """A G for `labels` that knows what the present one knows."""
+        with torch.random.fork_rng(devices=[]):  # modules draw their initial weights from torch's global generator
+            torch.manual_seed(seed)
+            network = self.module(n_inputs, len(labels)) if self.module else _layers(n_inputs, self.hidden, len(labels))
+        if self._network is None:
+            return network
+        rows = [labels.index(label) for label in self._labels]
+        known = self._network.state_dict()
+        state = network.state_dict()
+        for name, value in state.items():
+            if name not in known:
+                continue
+            if value.ndim and len(value) == len(labels) and len(known[name]) == len(self._labels):
+                value[rows] = known[name]
+            elif value.shape == known[name].shape:
+                value.copy_(known[name])
+        return network
+
+    def scores(self, bits: PackedBits) -> Scores:
+        """Log-probabilities under G's softmax."""
+        assert self._network is not None and self._binarizer is not None
+        outputs = np.empty((len(bits), len(self._labels)))
+        with torch.inference_mode():
+            for rows in row_blocks(*bits.shape):
+                inputs = self._binarizer.decode(torch.from_numpy(bits[rows].unpack(np.float32)))
+                outputs[rows] = self._network(inputs).log_softmax(1).numpy()
+        return outputs
+
+    @property
+    def nbytes(self) -> int:
+        """Working set in bytes: G's parameters."""
+        return sum(p.nbytes for p in self._network.state_dict().values()) if self._network else 0
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options and G's parameters."""
+        names = ("epochs", "batch_size", "lr", "momentum", "weight_decay", "prior", "device")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        options["hidden"] = list(self.hidden)
+        options["own_module"] = self.module is not None
+        state = self._network.state_dict() if self._network else {}
+        return options, {name: value.numpy() for name, value in state.items()}
+
+    def restore(
+        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
+    ) -> Replay:
+        """G with its saved parameters."""
+        n_inputs = memory.n_features // binarizer.bits_per_feature
+        network = replace(self, _network=None)._grown(n_inputs, memory.labels, seed)
+        network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
+        return replace(self, _network=network.eval(), _labels=memory.labels, _binarizer=binarizer)
+
+
+def _layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Module:
+    widths = [n_inputs, *hidden]
+    layers: list[nn.Module] = []
+    for before, after in itertools.pairwise(widths):
+        layers += [nn.Linear(before, after), nn.ReLU()]
+    return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
+
+
+def _balanced_rows(
+    targets: npt.NDArray[np.int64], size: int, generator: np.random.Generator
+) -> Iterator[npt.NDArray[np.intp]]:
+    """Endless batches of row numbers, every class equally often whatever its size, each class in shuffled passes."""
+    members = [np.flatnonzero(targets == c) for c in np.unique(targets)]
+    longest = max(map(len, members))
+    while True:
+        # As many rows of every class as the largest has: smaller classes are repeated in full passes.
+        columns = [
+            np.concatenate([generator.permutation(m) for _ in range(-(-longest // len(m)))])[:longest] for m in members
+        ]
+        order = generator.permutation(np.concatenate(columns)) if len(members) > 1 else columns[0]
+        if len(order) < size:
+            order = np.tile(order, -(-size // len(order)))
+        for begin in range(0, len(order) - size + 1, size):
+            yield order[begin : begin + size]

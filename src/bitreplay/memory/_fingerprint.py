@@ -1,0 +1,65 @@
+"""What a bit means: the identity that guards a memory against bits that were made in another way."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from bitreplay.errors import FingerprintError, InputError
+
+__all__ = ["Fingerprint"]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Where the bits of an embedding come from.
+
+    Two memories can be merged, and bits added, only if their fingerprints are equal: the same width, order of bits,
+    thresholds and encoder.
+
+    Parameters
+    ----------
+    n_features : int
+        D, bits in an embedding.
+    bit_order : str
+        How features map to bits; "feature-major" means bit ``p * i + j`` belongs to feature ``i``.
+    thresholds : str
+        SHA-256 of the thresholds (hexadecimal), empty where bits come from elsewhere.
+    encoder : str
+        Name of the encoder, if the user gives one.
+
+    Examples
+    --------
+    >>> Fingerprint(512).require(Fingerprint(512, encoder="resnet18"), "merge")
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.FingerprintError: cannot merge bits of another kind: encoder is 'resnet18', expected ''
+    """
+
+    n_features: int
+    bit_order: str = "feature-major"
+    thresholds: str = ""
+    encoder: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.n_features, int) or isinstance(self.n_features, bool) or self.n_features < 1:
+            raise InputError(f"n_features must be a positive integer; got {self.n_features!r}")
+        for name in ("bit_order", "thresholds", "encoder"):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"{name} must be a string; got {getattr(self, name)!r}")
+
+    def require(self, other: Fingerprint, action: str) -> None:
+        """Raise an error that names the differences unless `other` is equal."""
+        if self == other:
+            return
+        mine, its = asdict(self), asdict(other)
+        differences = [f"{name} is {its[name]!r}, expected {mine[name]!r}" for name in mine if mine[name] != its[name]]
+        raise FingerprintError(f"cannot {action} bits of another kind: {'; '.join(differences)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """As a plain dictionary."""
+        return asdict(self)
+
+    def with_encoder(self, encoder: str) -> Fingerprint:
+        """The same bits from a named encoder."""
+        return replace(self, encoder=encoder)

@@ -1,0 +1,330 @@
+"""BinaryMemory: quantised prototypes per class, from which old classes are drawn again.
+
+In the flow images → features → bits → **memory**/head → class this is all that is kept of a class: K prototypes of D
+values in q bits, K mixing weights, a count and a label.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.bits import BitsLike, pack
+from bitreplay.errors import FileFormatError, FingerprintError, InputError
+from bitreplay.memory import _file
+from bitreplay.memory._fingerprint import Fingerprint
+from bitreplay.memory._labels import Label, as_label, label_array
+from bitreplay.memory._quantisation import check_bits, decode_weights, from_stream, to_stream
+from bitreplay.memory._sampler import Generator, Output, Sampler, check_output, draw_seed
+from bitreplay.memory._table import PrototypeTable
+from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
+
+__all__ = ["BinaryMemory", "Prior"]
+
+Prior = Literal["balanced", "empirical"]
+Drawer = tuple[Sampler, npt.NDArray[np.int64], npt.NDArray[Any]]  # with the class position and the label of every row
+
+
+class BinaryMemory:
+    """Prototypes of every class seen so far, a few bits per value.
+
+    Parameters
+    ----------
+    bits : int
+        q, bits per stored value: 1 to 16, or 32 for float32.
+    fingerprint : Fingerprint, int or None
+        What the bits mean; an int gives only their number D. None takes D from the first class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> memory = BinaryMemory(bits=4)
+    >>> memory.enrol({"cup": rng.random((50, 64)) < 0.2, "mug": rng.random((50, 64)) < 0.8}, EMOptions(n_components=2))
+    >>> memory
+    BinaryMemory(2 classes, D=64, q=4, 128 bytes)
+    >>> bits, labels = memory.sample(1000, generator=1)
+    >>> bits.shape, bool(bits[labels == "cup"].mean() < 0.3 < 0.7 < bits[labels == "mug"].mean())
+    ((1000, 64), True)
+    >>> memory.remove("cup")
+    >>> memory.labels
+    ('mug',)
+    """
+
+    def __init__(self, bits: int = 3, fingerprint: Fingerprint | int | None = None) -> None:
+        self.bits = check_bits(bits)  # 3: sec. 5.2, "for q >= 3, GBM outperforms LR"
+        self.fingerprint = Fingerprint(fingerprint) if isinstance(fingerprint, int) else fingerprint
+        self._set(PrototypeTable(self.bits, self.fingerprint.n_features if self.fingerprint else 0))
+
+    def _set(self, table: PrototypeTable) -> None:
+        self._table = table
+        self._drawers: dict[tuple[tuple[Label, ...], str], Drawer] = {}
+
+    # ------------------------------------------------------------------ what is inside
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Labels of the classes, in the order they were learned."""
+        return self._table.labels
+
+    @property
+    def n_features(self) -> int:
+        """D, bits in an embedding."""
+        if self.fingerprint is None:
+            raise InputError("the memory is empty and its number of bits is not known yet")
+        return self.fingerprint.n_features
+
+    @property
+    def size_bits(self) -> int:
+        """Size as the paper counts it: K * D * q, summed over the classes (sec. 5)."""
+        return sum(self._table.sizes) * self._table.n_features * self.bits
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes really held: prototypes, mixing weights, counts, numbers of prototypes and labels."""
+        labels = sum(len(str(label).encode()) for label in self.labels)
+        return self._table.codes.nbytes + self._table.weights.nbytes + (4 + 2) * len(self) + labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self.labels
+
+    def __repr__(self) -> str:
+        width = self.fingerprint.n_features if self.fingerprint else "?"
+        return f"BinaryMemory({len(self)} classes, D={width}, q={self.bits}, {-(-self.size_bits // 8):,} bytes)"
+
+    def count(self, label: Label) -> int:
+        """Number of samples that a class was learned from."""
+        return self._table.counts[self._table.position(label)]
+
+    def mixture(self, label: Label) -> Mixture:
+        """The mixture of a class as it is stored: quantised prototypes, weights and count."""
+        return self._table.mixture(label)
+
+    def summary(self) -> str:
+        """A table of the classes: samples, prototypes, size."""
+        table = self._table
+        rows = [("class", "samples", "prototypes", "bits")]
+        for label, count, size in zip(table.labels, table.counts, table.sizes, strict=True):
+            rows.append((str(label), f"{count:,}", str(size), f"{size * table.n_features * self.bits:,}"))
+        rows.append(("total", f"{sum(table.counts):,}", str(sum(table.sizes)), f"{self.size_bits:,}"))
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = [
+            f"{row[0]:<{widths[0]}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
+            for row in rows
+        ]
+        rule = "-" * len(lines[0])
+        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
+
+    # ------------------------------------------------------------------ change
+
+    def add(self, label: Label, mixture: Mixture, *, fingerprint: Fingerprint | None = None) -> None:
+        """Add the fitted mixture of a new class. The classes already stored are not touched.
+
+        Parameters
+        ----------
+        label : str or number
+            Name of the class; must be new.
+        mixture : Mixture
+            As :func:`bitreplay.mixture.fit_mixtures` returns it.
+        fingerprint : Fingerprint, optional
+            What the mixture's bits mean; refused if it differs from the memory's.
+        """
+        self.add_all({label: mixture}, fingerprint=fingerprint)
+
+    def add_all(self, mixtures: Mapping[Label, Mixture], *, fingerprint: Fingerprint | None = None) -> None:
+        """Add the mixtures of several new classes: all of them, or none if one is refused."""
+        named = {as_label(label): mixture for label, mixture in mixtures.items()}
+        if not named:
+            return
+        widths = sorted({np.shape(mixture.prototypes)[-1] for mixture in named.values()})
+        expected = self.fingerprint or fingerprint or Fingerprint(int(widths[0]))
+        expected.require(fingerprint or expected, "add")
+        if widths != [expected.n_features]:
+            raise FingerprintError(
+                f"prototypes of {widths} bits cannot be added to a memory of {expected.n_features} bits"
+            )
+        table = self._table if len(self) else PrototypeTable(self.bits, expected.n_features)
+        self._set(table.with_classes(named))
+        self.fingerprint = expected
+
+    def enrol(
+        self, samples: Mapping[Label, BitsLike], options: EMOptions | None = None, *, seed: int = 0, n_jobs: int = 1
+    ) -> None:
+        """Fit the mixtures of new classes to their binary embeddings and add them."""
+        packed = {as_label(label): pack(bits) for label, bits in samples.items()}
+        for label in packed:
+            if label in self:
+                raise InputError(f"class {label!r} is in the memory already; remove it first, or merge")
+        generators = [np.random.default_rng([seed, len(self) + i]) for i in range(len(packed))]
+        mixtures = fit_mixtures(list(packed.values()), options, generators=generators, n_jobs=n_jobs)
+        self.add_all(dict(zip(packed, mixtures, strict=True)))
+
+    def replace(self, mixtures: Mapping[Label, Mixture]) -> None:
+        """Put other mixtures in the place of classes that are stored."""
+        self._set(self._table.replaced(mixtures))
+
+    def remove(self, label: Label) -> None:
+        """Remove a class: its prototypes, weights, count and label."""
+        self._set(self._table.without(label))
+
+    def merge(self, other: BinaryMemory, prototypes: int | None = None) -> None:
+        """Take over the classes of another memory that was made from the same kind of bits.
+
+        A class known to both becomes the union of both mixtures weighted by their counts, reduced to `prototypes` (by
+        default the larger of the two numbers). The other memory is not changed.
+        """
+        if other.fingerprint is None:
+            return
+        (self.fingerprint or other.fingerprint).require(other.fingerprint, "merge")
+        if self.bits != other.bits:
+            raise InputError(
+                f"memories of q={self.bits} and q={other.bits} cannot be merged: both must use the same number of bits"
+            )
+        if prototypes is not None and (not isinstance(prototypes, int) or prototypes < 1):
+            raise InputError(f"prototypes must be a positive integer; got {prototypes!r}")
+        shared, new = {}, {}
+        for label in other.labels:
+            theirs = other.mixture(label)
+            if label in self:
+                mine = self.mixture(label)
+                shared[label] = combine([mine, theirs], prototypes or max(len(mine.weights), len(theirs.weights)))
+            else:
+                new[label] = theirs
+        table = self._table if len(self) else PrototypeTable(self.bits, other.n_features)
+        self._set((table.replaced(shared) if shared else table).with_classes(new))
+        self.fingerprint = other.fingerprint
+
+    def copy(self) -> BinaryMemory:
+        """A memory of its own with the same content."""
+        twin = BinaryMemory(self.bits, self.fingerprint)
+        twin._set(self._table)  # tables never change, so they can be shared
+        return twin
+
+    # ------------------------------------------------------------------ draw
+
+    def sample(
+        self,
+        n: int,
+        classes: Iterable[Label] | None = None,
+        *,
+        generator: Generator = None,
+        prior: Prior = "balanced",
+        output: Output = "uint8",
+        n_jobs: int = 1,
+    ) -> tuple[Any, npt.NDArray[Any]]:
+        """Draw pseudo-exemplars.
+
+        Parameters
+        ----------
+        n : int
+            How many.
+        classes : iterable of labels, optional
+            Draw only from these; all by default.
+        generator : numpy.random.Generator, torch.Generator, int or None
+            Source of randomness; the same state gives the same draw.
+        prior : {"balanced", "empirical"}
+            Every class equally likely, or by the number of training samples.
+        output : {"uint8", "float32", "packed"}
+            Form of the bits.
+        n_jobs : int
+            Threads for large draws; the result does not depend on it.
+
+        Returns
+        -------
+        bits : ndarray of shape (n, D) or PackedBits
+        labels : ndarray of shape (n,)
+        """
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise InputError(f"n must be a positive integer; got {n!r}")
+        check_output(output)
+        sampler, _, labels = self._drawer(None if classes is None else tuple(as_label(c) for c in classes), prior)
+        bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs)
+        return bits, labels[rows]
+
+    def draw(
+        self, n: int, classes: tuple[Label, ...], generator: Generator, prior: Prior = "balanced"
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+        """Draw floats with each row's position in `labels`: what a training loop needs."""
+        sampler, positions, _ = self._drawer(classes, prior)
+        bits, rows = sampler.draw(n, draw_seed(generator), "float32")
+        return bits, positions[rows]
+
+    def _drawer(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
+        chosen = self.labels if classes is None else classes
+        if (chosen, prior) not in self._drawers:
+            if prior not in get_args(Prior):
+                raise InputError(f"prior must be one of {', '.join(get_args(Prior))}; got {prior!r}")
+            if not chosen:
+                raise InputError("there is no class to draw from")
+            if len(set(chosen)) != len(chosen):
+                raise InputError(f"a class is named twice: {list(chosen)}")
+            table = self._table
+            at = [table.position(label) for label in chosen]
+            chances = [
+                decode_weights(table.weights[table.rows(p)]) * (table.counts[p] if prior == "empirical" else 1)
+                for p in at
+            ]
+            rows = np.concatenate([np.arange(sum(table.sizes))[table.rows(p)] for p in at])
+            positions = np.repeat(np.array(at), [table.sizes[p] for p in at])
+            codes = table.codes if classes is None else table.codes[rows]
+            sampler = Sampler(codes, self.bits, table.n_features, np.concatenate(chances))
+            self._drawers[chosen, prior] = sampler, positions, label_array(self.labels)[positions]
+        return self._drawers[chosen, prior]
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the memory to a safetensors file (see docs/format.md), atomically."""
+        _file.write(path, "memory", *self.to_content())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> BinaryMemory:
+        """Read a memory, or the memory inside a saved classifier."""
+        return cls.from_content(*_file.read(path), os.fspath(path))
+
+    def to_content(self) -> tuple[dict[str, Any], _file.Tensors]:
+        """The memory as JSON content and tensors, for a file."""
+        if self.fingerprint is None:
+            raise InputError("an empty memory whose number of bits is not known cannot be saved")
+        table = self._table
+        content = {"bits": self.bits, "fingerprint": self.fingerprint.to_json(), "labels": list(self.labels)}
+        tensors = {
+            "memory.codes": to_stream(table.codes, self.bits, self.n_features),
+            "memory.weights": table.weights,
+            "memory.counts": np.array(table.counts, dtype=np.uint32),
+            "memory.sizes": np.array(table.sizes, dtype=np.uint16),
+        }
+        return {"memory": content}, tensors
+
+    @classmethod
+    def from_content(cls, content: Mapping[str, Any], tensors: _file.Tensors, name: str) -> BinaryMemory:
+        """Rebuild a memory from what :meth:`to_content` gave; `name` is the file's, for messages."""
+        try:
+            described = content["memory"]
+            memory = cls(described["bits"], Fingerprint(**described["fingerprint"]))
+            labels = tuple(as_label(label) for label in described["labels"])
+            sizes, counts, weights = (tensors[f"memory.{part}"] for part in ("sizes", "counts", "weights"))
+            if not len(labels) == len(set(labels)) == len(sizes) == len(counts) or len(weights) != sizes.sum():
+                raise ValueError("labels, counts and weights do not fit together")
+            codes = from_stream(tensors["memory.codes"], memory.bits, int(sizes.sum()), memory.n_features)
+            memory._set(
+                PrototypeTable(
+                    memory.bits,
+                    memory.n_features,
+                    labels,
+                    tuple(counts.tolist()),
+                    tuple(sizes.tolist()),
+                    weights,
+                    codes,
+                )
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileFormatError(f"{name} does not hold a memory as this version writes it: {error}") from None
+        return memory

@@ -1,0 +1,104 @@
+"""Draws pseudo-exemplars: a component by its probability, then every bit by its prototype (sec. 3.2 of the paper)."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bitreplay.bits import BYTE_TO_FLOATS, PackedBits, row_bytes
+from bitreplay.errors import InputError
+from bitreplay.memory._quantisation import FLOAT, Codes
+
+__all__ = ["Generator", "Output", "Sampler", "draw_seed"]
+
+Generator = np.random.Generator | torch.Generator | int | None
+Output = Literal["uint8", "float32", "packed"]
+
+LANE_WORDS = 8  # words that the kernel draws together
+PARALLEL_ROWS = 4096  # fewer rows than this are drawn faster than threads start
+
+
+class Sampler:
+    """Draws bits from prototypes with given probabilities of choosing each.
+
+    Parameters
+    ----------
+    codes : ndarray
+        Quantised prototypes as the memory stores them.
+    bits : int
+        q.
+    n_features : int
+        D.
+    probabilities : ndarray of shape (K,)
+        Chance of each prototype to be drawn from.
+    """
+
+    def __init__(self, codes: Codes, bits: int, n_features: int, probabilities: npt.NDArray[np.float64]) -> None:
+        self.n_features = n_features
+        self.cumulative = np.cumsum(probabilities)
+        planes = _float_planes(codes) if bits == FLOAT else codes
+        words = planes.shape[2] // 8
+        missing = -words % LANE_WORDS
+        if missing:  # whole vectors; bits of the padding are 0 in every plane, so 0 is drawn
+            planes = np.pad(planes, ((0, 0), (0, 0), (0, 8 * missing)))
+        shape = (*planes.shape[:2], (words + missing) // LANE_WORDS, LANE_WORDS)
+        self.planes = np.ascontiguousarray(planes).view(np.uint64).reshape(shape)
+
+    def draw(self, n: int, seed: int, output: Output, n_jobs: int = 1) -> tuple[Any, npt.NDArray[np.int64]]:
+        """Draw `n` rows; returns them and the prototype each came from."""
+        from bitreplay.memory import _sampler_kernels as kernels  # compiled on first use
+
+        rows = np.empty((n, *self.planes.shape[2:]), dtype=np.uint64)
+        components = np.empty(n, dtype=np.int64)
+        whole = np.uint64(seed)
+        if n_jobs == 1 or n < PARALLEL_ROWS:
+            kernels.draw(self.planes, self.cumulative, whole, 0, components, rows)
+        else:
+            share = -(-n // (n_jobs * kernels.STRETCH)) * kernels.STRETCH  # whole stretches
+            with ThreadPoolExecutor(n_jobs) as pool:
+                for begin in range(0, n, share):
+                    part = slice(begin, begin + share)
+                    first = begin // kernels.STRETCH
+                    pool.submit(kernels.draw, self.planes, self.cumulative, whole, first, components[part], rows[part])
+        packed = rows.view(np.uint8).reshape(n, -1)
+        if output == "float32":
+            floats = np.empty((n, self.n_features), dtype=np.float32)
+            kernels.expand_float32(packed, BYTE_TO_FLOATS, floats)
+            return floats, components
+        bits = PackedBits(np.ascontiguousarray(packed[:, : row_bytes(self.n_features)]), self.n_features)
+        return (bits if output == "packed" else bits.unpack()), components
+
+
+def draw_seed(generator: Generator) -> int:
+    """A 63-bit seed from whatever source of randomness the user has; None asks the operating system."""
+    if isinstance(generator, torch.Generator):
+        return int(torch.randint(2**63 - 1, (), generator=generator, device=generator.device))
+    if generator is None or isinstance(generator, int | np.integer):
+        if generator is not None and generator < 0:
+            raise InputError(f"a seed must not be negative; got {generator}")
+        generator = np.random.default_rng(generator)
+    if not isinstance(generator, np.random.Generator):
+        raise InputError(
+            f"generator must be a NumPy or torch generator, a seed, or None; got {type(generator).__name__}"
+        )
+    return int(generator.integers(2**63))
+
+
+def check_output(output: Any) -> None:
+    """Check the name of an output form."""
+    if output not in get_args(Output):
+        raise InputError(f"output must be one of {', '.join(get_args(Output))}; got {output!r}")
+
+
+def _float_planes(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+    """Float prototypes as 32 bit planes of code / (2^32 - 1): exact to 2^-33, and at 0 and 1."""
+    codes = np.floor(values.astype(np.float64) * (2**32 - 1) + 0.5).astype(np.uint64)
+    planes = np.zeros((len(values), 32, row_bytes(values.shape[1])), dtype=np.uint8)
+    for plane in range(32):
+        packed = np.packbits((codes >> np.uint64(31 - plane)) & np.uint64(1) != 0, axis=1, bitorder="little")
+        planes[:, plane, : packed.shape[1]] = packed
+    return planes

@@ -1,0 +1,124 @@
+"""The prototypes of all classes in one table that never changes: every change makes a new table and shares what stayed
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.errors import InputError, UnknownClassError
+from bitreplay.memory._labels import Label
+from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights
+from bitreplay.mixture import Mixture
+
+__all__ = ["PrototypeTable"]
+
+MAX_PROTOTYPES = 65535  # a class counts them in 16 bits
+
+
+@dataclass(frozen=True)
+class PrototypeTable:
+    """Rows of quantised prototypes, class after class."""
+
+    bits: int  # q
+    n_features: int  # D
+    labels: tuple[Label, ...] = ()
+    counts: tuple[int, ...] = ()  # samples per class
+    sizes: tuple[int, ...] = ()  # prototypes per class
+    weights: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
+    codes: Codes = field(default_factory=lambda: np.empty(0))  # as _quantisation lays them out
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            object.__setattr__(self, "codes", empty_codes(self.bits, self.n_features))
+
+    def position(self, label: Any) -> int:
+        """Where in `labels` a class stands."""
+        try:
+            return self.labels.index(label)
+        except ValueError:
+            known = ", ".join(repr(k) for k in self.labels[:10]) + (", ..." if len(self.labels) > 10 else "")
+            raise UnknownClassError(
+                f"class {label!r} is not in the memory; it knows {known or 'no class yet'}"
+            ) from None
+
+    def rows(self, position: int) -> slice:
+        """Rows of the class at a position."""
+        begin = sum(self.sizes[:position])
+        return slice(begin, begin + self.sizes[position])
+
+    def mixture(self, label: Label) -> Mixture:
+        """The mixture of a class with the values that its codes stand for."""
+        position = self.position(label)
+        rows = self.rows(position)
+        prototypes = decode(self.codes[rows], self.bits, self.n_features)
+        return Mixture(prototypes, decode_weights(self.weights[rows]), self.counts[position])
+
+    def with_classes(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
+        """A table with further classes behind those that it has, whose codes are not touched."""
+        for label, mixture in mixtures.items():
+            if label in self.labels:
+                raise InputError(f"class {label!r} is in the memory already; remove it first, or merge")
+            check_mixture(label, mixture)
+        return replace(
+            self,
+            labels=self.labels + tuple(mixtures),
+            counts=self.counts + tuple(int(mixture.count) for mixture in mixtures.values()),
+            sizes=self.sizes + tuple(len(mixture.weights) for mixture in mixtures.values()),
+            weights=np.concatenate([self.weights, *(encode_weights(m.weights) for m in mixtures.values())]),
+            codes=np.concatenate([self.codes, *(encode(m.prototypes, self.bits) for m in mixtures.values())]),
+        )
+
+    def without(self, label: Label) -> PrototypeTable:
+        """A table without a class."""
+        at = self.position(label)
+        rows = self.rows(at)
+        return replace(
+            self,
+            labels=self.labels[:at] + self.labels[at + 1 :],
+            counts=self.counts[:at] + self.counts[at + 1 :],
+            sizes=self.sizes[:at] + self.sizes[at + 1 :],
+            weights=np.delete(self.weights, rows),
+            codes=np.delete(self.codes, rows, axis=0),
+        )
+
+    def replaced(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
+        """A table with other mixtures in the place of classes that it has."""
+        for label in mixtures:
+            self.position(label)
+        table = PrototypeTable(self.bits, self.n_features)
+        for label in self.labels:
+            if label in mixtures:
+                table = table.with_classes({label: mixtures[label]})
+            else:  # the stored codes, not codes of decoded values
+                rows, at = self.rows(self.position(label)), self.position(label)
+                table = replace(
+                    table,
+                    labels=(*table.labels, label),
+                    counts=(*table.counts, self.counts[at]),
+                    sizes=(*table.sizes, self.sizes[at]),
+                    weights=np.concatenate([table.weights, self.weights[rows]]),
+                    codes=np.concatenate([table.codes, self.codes[rows]]),
+                )
+        return table
+
+
+def check_mixture(label: Any, mixture: Mixture) -> None:
+    """Refuse a mixture that could not be stored faithfully."""
+    prototypes, weights = np.asarray(mixture.prototypes), np.asarray(mixture.weights)
+    if prototypes.ndim != 2 or weights.shape != prototypes.shape[:1] or not 1 <= len(weights) <= MAX_PROTOTYPES:
+        raise InputError(
+            f"the mixture of class {label!r} needs 1 to {MAX_PROTOTYPES} prototypes and as many weights; "
+            f"got shapes {prototypes.shape} and {weights.shape}"
+        )
+    if not ((prototypes >= 0) & (prototypes <= 1)).all():
+        raise InputError(f"the prototypes of class {label!r} must lie in [0, 1]")
+    if not (weights > 0).all() or not np.isfinite(weights).all():
+        raise InputError(f"the mixing weights of class {label!r} must be positive")
+    if not 1 <= mixture.count < 2**32:
+        raise InputError(f"the count of class {label!r} must be a positive number under 2^32; got {mixture.count!r}")

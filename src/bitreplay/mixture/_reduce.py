@@ -1,0 +1,60 @@
+"""Joins mixtures of one class into one with a given number of prototypes, without any sample.
+
+Used where a class is known on both sides of a merge. Components are joined pairwise, the cheapest pair first, where the
+cost of a pair is what the expected log-likelihood loses when both are replaced by their weighted mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import xlog1py, xlogy
+
+from bitreplay.mixture._fit import Mixture
+from bitreplay.mixture._run import Floats
+
+__all__ = ["combine"]
+
+
+def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
+    """The union of mixtures, weighted by their counts and reduced to at most `n_components` prototypes.
+
+    Examples
+    --------
+    >>> a = Mixture(np.array([[0.0, 0.5]], dtype=np.float32), np.ones(1), count=30)
+    >>> b = Mixture(np.array([[1.0, 0.5]], dtype=np.float32), np.ones(1), count=10)
+    >>> joined = combine([a, b], 1)
+    >>> joined.prototypes.tolist(), joined.count
+    ([[0.25, 0.5]], 40)
+    """
+    count = sum(mixture.count for mixture in mixtures)
+    prototypes = np.concatenate([mixture.prototypes for mixture in mixtures]).astype(np.float64)
+    weights = np.concatenate([mixture.weights * (mixture.count / count) for mixture in mixtures])
+    entropies = _entropy(prototypes)
+    while len(weights) > n_components:
+        i, j = _cheapest_pair(prototypes, weights, entropies)
+        total = weights[i] + weights[j]
+        prototypes[i] = (weights[i] * prototypes[i] + weights[j] * prototypes[j]) / total
+        weights[i] = total
+        entropies[i] = _entropy(prototypes[i])
+        prototypes, weights, entropies = (np.delete(a, j, axis=0) for a in (prototypes, weights, entropies))
+    return Mixture(prototypes.astype(np.float32), weights / weights.sum(), count)
+
+
+def _entropy(prototypes: Floats) -> Floats:
+    """Entropy in nats of the bits drawn from each prototype."""
+    return np.asarray(-(xlogy(prototypes, prototypes) + xlog1py(1 - prototypes, -prototypes)).sum(axis=-1))
+
+
+def _cheapest_pair(prototypes: Floats, weights: Floats, entropies: Floats) -> tuple[int, int]:
+    best, pair = np.inf, (0, 1)
+    for i in range(len(weights) - 1):
+        others = slice(i + 1, None)
+        total = weights[i] + weights[others]
+        means = (weights[i] * prototypes[i] + weights[others, None] * prototypes[others]) / total[:, None]
+        costs = total * _entropy(means) - weights[i] * entropies[i] - weights[others] * entropies[others]
+        j = int(np.argmin(costs))
+        if costs[j] < best:
+            best, pair = float(costs[j]), (i, i + 1 + j)
+    return pair

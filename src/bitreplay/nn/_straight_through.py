@@ -1,0 +1,49 @@
+"""Straight-through estimators: the forward value of a step, the gradient of something smooth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+__all__ = ["heaviside", "straight_through"]
+
+
+def straight_through(x: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+    """`value` in the forward pass, the gradient of `x` in the backward pass (where `mask` is true, if one is given).
+
+    Examples
+    --------
+    >>> x = torch.tensor([0.2, 0.7], requires_grad=True)
+    >>> y = straight_through(x, x.round())
+    >>> (2 * y).sum().backward()
+    >>> y.tolist(), x.grad.tolist()
+    ([0.0, 1.0], [2.0, 2.0])
+    """
+    return _StraightThrough.apply(x, value, mask)  # type: ignore[no-any-return, no-untyped-call]
+
+
+def heaviside(x: torch.Tensor, clip: float = 1.0) -> torch.Tensor:
+    """1 where ``x >= 0``, else 0; the gradient is passed where ``|x| <= clip``.
+
+    Examples
+    --------
+    >>> x = torch.tensor([-2.0, -0.5, 0.0, 3.0], requires_grad=True)
+    >>> y = heaviside(x)
+    >>> y.sum().backward()
+    >>> y.tolist(), x.grad.tolist()
+    ([0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 0.0])
+    """
+    return straight_through(x, (x >= 0).to(x.dtype), x.abs() <= clip)
+
+
+class _StraightThrough(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        ctx.mask = mask
+        return value.detach().clone() if value is x else value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        [gradient] = gradients
+        return (gradient if ctx.mask is None else gradient * ctx.mask), None, None
