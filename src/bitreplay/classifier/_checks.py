@@ -30,7 +30,7 @@ def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | 
             estimator.n_features_in_ = X.n_features
         elif X.n_features != estimator.n_features_in_:
             raise InputError(
-                f"X has {X.n_features} bits, but GBMClassifier is expecting {estimator.n_features_in_} features as input"
+                f"X has {X.n_features} bits, but GBMClassifier is expecting {estimator.n_features_in_} features"
             )
         return X
     if isinstance(X, torch.Tensor):
@@ -39,7 +39,7 @@ def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | 
 
 
 def check_labels(y: Any, n_samples: int, known: tuple[Label, ...], classes: Iterable[Label] | None) -> Array:
-    """Labels as a vector of plain text or numbers of the kind already `known`, all within `classes` if that is given."""
+    """Labels as a vector of plain text or numbers of the kind already `known`, all within `classes` if given."""
     if y is None:
         raise InputError("GBMClassifier requires y to be passed, but the target y is None")
     if isinstance(y, torch.Tensor):

@@ -161,7 +161,8 @@ class Replay:
 
     def scores(self, bits: PackedBits) -> Scores:
         """Log-probabilities under G's softmax."""
-        assert self._network is not None and self._binarizer is not None
+        assert self._network is not None
+        assert self._binarizer is not None
         outputs = np.empty((len(bits), len(self._labels)))
         with torch.inference_mode():
             for rows in row_blocks(*bits.shape):

@@ -66,7 +66,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
         raise FileFormatError(f"{name} is not a bitreplay file, or its beginning is damaged") from None
     if isinstance(version, int) and version > FORMAT_VERSION:
         raise FileFormatError(
-            f"{name} has format version {version}; this version of bitreplay reads up to {FORMAT_VERSION}: please upgrade bitreplay"
+            f"{name} has format version {version}, but this bitreplay reads up to {FORMAT_VERSION}: please upgrade it"
         )
     try:
         begin, end = _checksum_span(raw)

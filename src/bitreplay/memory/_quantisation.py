@@ -91,7 +91,7 @@ def decode_weights(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
 
 
 def to_stream(codes: Codes, bits: int, n_features: int) -> npt.NDArray[Any]:
-    """Codes as one run of bits without padding, for a file: prototype by prototype, plane by plane, feature by feature."""
+    """Codes as one run of bits without padding, for a file: by prototype, then plane, then feature."""
     if bits == FLOAT:
         return codes
     values = np.unpackbits(codes, axis=2, count=n_features, bitorder="little")
