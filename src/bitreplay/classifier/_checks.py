@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from sklearn.base import BaseEstimator
+from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from bitreplay.binarizers import Identity
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label, label_array
 
-__all__ = ["check_features", "check_labels", "sorted_classes"]
+__all__ = ["check_features", "check_labels", "check_reject", "sorted_classes"]
 
 Array = npt.NDArray[Any]
 
@@ -24,6 +26,9 @@ Array = npt.NDArray[Any]
 def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | PackedBits:
     """Features as a float32 matrix, or packed bits as they are; notes or compares their number and names."""
     if isinstance(X, PackedBits):
+        binarizer = estimator.binarizer if reset else estimator.binarizer_
+        if not (binarizer == "identity" or isinstance(binarizer, Identity)):
+            raise InputError("packed bits can only be used with binarizer='identity'; this classifier takes features")
         if not len(X):
             raise InputError("found 0 samples; at least 1 is required")
         if reset:
@@ -45,6 +50,7 @@ def check_labels(y: Any, n_samples: int, known: tuple[Label, ...], classes: Iter
     if isinstance(y, torch.Tensor):
         y = y.detach().cpu().numpy()
     vector = column_or_1d(y, warn=True)
+    assert_all_finite(vector, input_name="y")
     check_classification_targets(vector)
     if len(vector) != n_samples:
         raise InputError(f"one label per sample is expected; got {len(vector)} labels for {n_samples} samples")
@@ -58,6 +64,12 @@ def check_labels(y: Any, n_samples: int, known: tuple[Label, ...], classes: Iter
         if outside:
             raise InputError(f"y has labels that are not in classes: {', '.join(map(repr, outside[:10]))}")
     return labels
+
+
+def check_reject(reject: Any) -> None:
+    """A confidence threshold is a probability, or None."""
+    if reject is not None and not (isinstance(reject, int | float | np.number) and 0 <= reject <= 1):
+        raise InputError(f"reject must be a probability between 0 and 1, or None; got {reject!r}")
 
 
 def sorted_classes(labels: tuple[Label, ...]) -> Array:

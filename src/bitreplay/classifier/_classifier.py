@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bitreplay.binarizers import Binarizer, Identity, Thermometer
 from bitreplay.bits import PackedBits, concatenate
-from bitreplay.classifier._checks import check_features, check_labels, sorted_classes
+from bitreplay.classifier._checks import check_features, check_labels, check_reject, sorted_classes
 from bitreplay.classifier._file import from_content, to_content
 from bitreplay.errors import InputError
 from bitreplay.heads import HEADS, Head, fit_temperature
@@ -163,6 +163,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, *, first: bool) -> GBMClassifier:
         options = self._options()
+        check_reject(self.reject)
         before = dict(self.__dict__)
         try:
             features = check_features(self, X, reset=first)
@@ -277,6 +278,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class of every sample, or `unknown` where `reject` says so."""
+        check_reject(self.reject)
         scores = self._scores(X)
         best = scores.argmax(1)
         if self.reject is None:
@@ -321,6 +323,8 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     # ------------------------------------------------------------------ parts
 
     def _options(self) -> EMOptions:
+        if not isinstance(self.em, EMOptions | None):
+            raise InputError(f"em must be EMOptions or None; got {self.em!r}")
         return replace(self.em or EMOptions(), n_components=self.prototypes)
 
     def _make_binarizer(self, features: Array | PackedBits) -> Binarizer:
@@ -335,10 +339,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             binarizer = Identity()
         else:
             raise InputError(f"binarizer must be 'thermometer', 'identity' or a Binarizer; got {self.binarizer!r}")
-        if isinstance(features, PackedBits):
-            if not isinstance(binarizer, Identity):
-                raise InputError("packed bits can only be learned with binarizer='identity'")
-        else:
+        if not isinstance(features, PackedBits):
             binarizer.calibrate(features)
         return binarizer
 

@@ -13,7 +13,7 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Label
-from bitreplay.mixture import linear_form
+from bitreplay.mixture import joint_log_probability, linear_form
 
 __all__ = ["Bayes"]
 
@@ -31,7 +31,7 @@ class Bayes:
     """
 
     clamp: float = CLAMP
-    _slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
+    _slopes: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     _offsets: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     _starts: npt.NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
 
@@ -44,7 +44,7 @@ class Bayes:
         sizes = [len(m.weights) for m in mixtures]
         return replace(
             self,
-            _slopes=np.concatenate([slopes for slopes, _ in forms]).astype(np.float32),
+            _slopes=np.concatenate([slopes for slopes, _ in forms]),
             _offsets=np.concatenate([offsets for _, offsets in forms]),
             _starts=np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp),
         )
@@ -62,8 +62,8 @@ class Bayes:
 
     def scores(self, bits: PackedBits) -> Scores:
         """Log p(z | c)."""
-        joint = bits.unpack(np.float32) @ self._slopes.T + self._offsets
-        return np.logaddexp.reduceat(joint, self._starts, axis=1)
+        joint = joint_log_probability(bits, self._slopes, self._offsets)
+        return np.asarray(np.logaddexp.reduceat(joint, self._starts, axis=1))
 
     @property
     def nbytes(self) -> int:

@@ -26,7 +26,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Label
-from bitreplay.mixture import Mixture
+from bitreplay.mixture import Mixture, row_blocks
 
 __all__ = ["ClosedForm"]
 
@@ -63,11 +63,10 @@ class ClosedForm:
 
     blend: float = 0.8
     ridge: float = 0.05
-    logdet: bool = True
     _moments: tuple[Moments, ...] = field(default=(), repr=False)
     _gram: Floats | None = field(default=None, repr=False)  # sum_c U_c^T U_c, kept where B is formed
-    _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
-    _offsets: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty(0, np.float32), repr=False)
+    _weights: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)  # (n_c (K+1), D)
+    _offsets: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     name = "closed_form"
 
@@ -142,29 +141,31 @@ class ClosedForm:
                 lower, np.sqrt((1 - self.blend) / 2) * inverse_rows, lower=True, check_finite=False
             )
             weights[c, 0], weights[c, 1 : 1 + size] = inverse_mean, part
-            offsets[c, 0] = -m.mean @ inverse_mean / 2 - (np.log(np.diag(lower)).sum() if self.logdet else 0)
+            offsets[c, 0] = -m.mean @ inverse_mean / 2 - np.log(np.diag(lower)).sum()
             offsets[c, 1 : 1 + size] = -part @ m.mean
         flat = weights.transpose(1, 0, 2).reshape(-1, rows.shape[1])
         return replace(
             self,
             _moments=moments,
             _gram=gram,
-            _weights=flat.astype(np.float32),
-            _offsets=offsets.T.reshape(-1).astype(np.float32),
+            _weights=flat,
+            _offsets=offsets.T.reshape(-1),
         )
 
     def scores(self, bits: PackedBits) -> Scores:
         """Half the negative Mahalanobis distance, up to a common constant."""
-        parts = bits.unpack(np.float32) @ self._weights.T + self._offsets
         n_classes = len(self._moments)
-        scores = parts[:, :n_classes].astype(np.float64)
-        for begin in range(n_classes, parts.shape[1], n_classes):
-            scores += np.square(parts[:, begin : begin + n_classes])
+        scores = np.empty((len(bits), n_classes))
+        for rows in row_blocks(*bits.shape):
+            parts = bits[rows].unpack(np.float64) @ self._weights.T + self._offsets
+            scores[rows] = parts[:, :n_classes]
+            for begin in range(n_classes, parts.shape[1], n_classes):
+                scores[rows] += np.square(parts[:, begin : begin + n_classes])
         return scores
 
     @property
     def nbytes(self) -> int:
-        """Working set in bytes: n_c (K+1) D floats."""
+        """Working set in bytes: n_c (K+1) (D+1) numbers."""
         return self._weights.nbytes + self._offsets.nbytes
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

@@ -42,8 +42,8 @@ class Replay:
         ``module(n_inputs, n_classes)`` makes G instead, for any architecture. When classes are added it is called
         again, and what fits is copied from the old G: parameters of equal shape, and the leading rows of those that
         grew.
-    epochs : int
-        Passes over the new samples.
+    epochs, min_steps : int
+        Passes over the new samples, and SGD steps at least, for small data.
     batch_size : int
         B.
     lr, momentum, weight_decay : float
@@ -57,6 +57,7 @@ class Replay:
     hidden: Sequence[int] = ()  # sec. 4, "The classifier G consists of a linear projection"
     module: MakeModule | None = None
     epochs: int = 10
+    min_steps: int = 200
     batch_size: int = 128  # sec. 4.1
     lr: float = 0.1
     momentum: float = 0.9  # sec. 4.1
@@ -70,7 +71,7 @@ class Replay:
     name = "replay"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size"):
+        for name in ("epochs", "min_steps", "batch_size"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise InputError(f"{name} must be a positive integer; got {getattr(self, name)!r}")
         if not self.lr > 0:
@@ -97,7 +98,7 @@ class Replay:
         optimizer = torch.optim.SGD(
             network.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
         )
-        n_steps = self.epochs * self._steps_per_epoch(memory, samples)
+        n_steps = max(self.min_steps, self.epochs * self._steps_per_epoch(memory, samples))
         for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
             for group in optimizer.param_groups:
                 group["lr"] = self.lr * (1 + math.cos(math.pi * step / n_steps)) / 2
@@ -177,7 +178,7 @@ class Replay:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and G's parameters."""
-        names = ("epochs", "batch_size", "lr", "momentum", "weight_decay", "prior", "device")
+        names = ("epochs", "min_steps", "batch_size", "lr", "momentum", "weight_decay", "prior", "device")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
         options["hidden"] = list(self.hidden)
         options["own_module"] = self.module is not None

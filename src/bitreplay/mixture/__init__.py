@@ -1,9 +1,18 @@
 """Bernoulli mixtures: the estimator, and EM for many classes at once."""
 
-from bitreplay.mixture._density import linear_form, row_blocks
+from bitreplay.mixture._density import joint_log_probability, linear_form, row_blocks
 from bitreplay.mixture._estimator import BernoulliMixture
 from bitreplay.mixture._fit import Mixture, fit_mixtures
 from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._reduce import combine
 
-__all__ = ["BernoulliMixture", "EMOptions", "Mixture", "combine", "fit_mixtures", "linear_form", "row_blocks"]
+__all__ = [
+    "BernoulliMixture",
+    "EMOptions",
+    "Mixture",
+    "combine",
+    "fit_mixtures",
+    "joint_log_probability",
+    "linear_form",
+    "row_blocks",
+]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from bitreplay.errors import InputError
 
 __all__ = ["CLAMP", "EMOptions", "Init", "Objective", "Weights"]
@@ -79,12 +81,8 @@ class EMOptions:
 
 
 def _check(name: str, value: Any, kind: type, least: int) -> None:
-    accepted = isinstance(value, int) or (kind is float and isinstance(value, float))
-    if isinstance(value, bool) or not (accepted or _is_numpy_number(value, kind)):
+    numbers = (int, np.integer) if kind is int else (int, float, np.integer, np.floating)
+    if isinstance(value, bool) or not isinstance(value, numbers):
         raise InputError(f"{name} must be {'an integer' if kind is int else 'a number'}; got {value!r}")
     if not value >= least:
         raise InputError(f"{name} must be at least {least}; got {value!r}")
-
-
-def _is_numpy_number(value: Any, kind: type) -> bool:
-    return getattr(getattr(value, "dtype", None), "kind", "") in ("iu" if kind is int else "iuf") and value.ndim == 0

@@ -1,0 +1,319 @@
+"""GBMClassifier as a practitioner uses it: day after day, with text labels, tensors, forgetting and unknowns."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bitreplay import BinaryMemory, EMOptions, GBMClassifier, Heaviside, Thermometer, pack
+from bitreplay.errors import BitreplayError, FingerprintError, InputError, UnknownClassError
+from bitreplay.heads import Bayes, ClosedForm, Replay
+
+HEADS = ("closed_form", "replay", "bayes")
+
+
+@parametrize_with_checks(
+    [
+        GBMClassifier(),
+        GBMClassifier(p=8),
+        GBMClassifier(p=8, head="bayes"),
+        GBMClassifier(head=Replay(min_steps=20, epochs=1)),
+    ]
+)
+@pytest.mark.filterwarnings("ignore:Skipping check check_array_api_input")  # needs SCIPY_ARRAY_API in the environment
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return train_test_split(*load_digits(return_X_y=True), test_size=0.3, random_state=0)
+
+
+def days(clf, X, y, *groups):
+    for labels in groups:
+        rows = np.isin(y, labels)
+        clf.partial_fit(X[rows], y[rows])
+    return clf
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_new_classes_are_learned_and_old_ones_kept(digits, head):
+    train, test, y_train, y_test = digits
+    clf = days(GBMClassifier(p=4, head=head, random_state=0), train, y_train, [3, 1, 4], [5], [9, 2, 6, 0], [7, 8])
+    assert clf.classes_.tolist() == list(range(10))
+    assert clf.score(test, y_test) > (0.85 if head == "bayes" else 0.92)
+    for label in range(10):
+        assert (clf.predict(test[y_test == label]) == label).mean() > 0.6
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_probabilities_scores_and_predictions_agree(digits, head):
+    train, test, y_train, _ = digits
+    clf = GBMClassifier(p=2, head=head, random_state=0).fit(train, y_train)
+    probability = clf.predict_proba(test)
+    assert np.allclose(probability.sum(1), 1)
+    assert np.allclose(np.log(probability + 1e-300), clf.predict_log_proba(test), atol=1e-6)
+    assert np.array_equal(clf.classes_[probability.argmax(1)], clf.predict(test))
+    assert np.array_equal(clf.classes_[clf.decision_function(test).argmax(1)], clf.predict(test))
+
+
+def test_two_classes_have_one_decision_value():
+    X, y = make_blobs(100, centers=2, n_features=20, random_state=0)
+    clf = GBMClassifier(random_state=0).fit(X, y)
+    assert clf.decision_function(X).shape == (100,)
+    assert np.array_equal(clf.decision_function(X) > 0, clf.predict(X) == 1)
+
+
+def test_labels_are_text_and_the_order_of_learning_does_not_matter_for_columns(digits):
+    train, test, y_train, y_test = digits
+    names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])
+    clf = days(GBMClassifier(p=4, random_state=0), train, names[y_train], names[:5], names[5:])
+    assert clf.classes_.tolist() == sorted(names)
+    assert clf.score(test, names[y_test]) > 0.92
+
+
+def test_a_class_comes_out_the_same_whatever_it_is_learned_with(digits):
+    train, _, y_train, _ = digits
+    binarizer = Thermometer(4, calibrated=True)
+    binarizer.calibrate(train.astype(np.float32))
+    one = days(GBMClassifier(binarizer=binarizer, random_state=7), train, y_train, [0, 1], [2])
+    other = days(GBMClassifier(binarizer=binarizer, random_state=7, n_jobs=2), train, y_train, [2, 0], [1])
+    for label in (0, 1):
+        first, second = one.memory_.mixture(label), other.memory_.mixture(label)
+        if label == 0:  # learned in the first call on both sides
+            assert np.array_equal(first.prototypes, second.prototypes)
+        assert first.count == second.count
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_same_seed_gives_the_same_classifier(digits, head):
+    train, test, y_train, _ = digits
+    one, two = (
+        days(GBMClassifier(head=head, random_state=3, n_jobs=jobs), train, y_train, [0, 1, 2], [3, 4])
+        for jobs in (None, 2)
+    )
+    assert np.array_equal(one.predict_proba(test), two.predict_proba(test))
+
+
+def test_more_samples_of_a_known_class_improve_it(digits):
+    train, test, y_train, y_test = digits
+    rng = np.random.default_rng(0)
+    clf = GBMClassifier(p=4, random_state=0)
+    for part in np.array_split(rng.permutation(len(train)), 4):
+        clf.partial_fit(train[part], y_train[part])
+    assert clf.memory_.count(3) == (y_train == 3).sum()
+    alone = GBMClassifier(p=4, random_state=0).fit(train[part], y_train[part])
+    assert clf.score(test, y_test) > alone.score(test, y_test)
+    assert clf.score(test, y_test) > GBMClassifier(p=4, random_state=0).fit(train, y_train).score(test, y_test) - 0.03
+
+
+def test_forgetting_removes_a_class_and_leaves_the_others(digits):
+    train, test, y_train, y_test = digits
+    for head in HEADS:
+        clf = GBMClassifier(p=4, head=head, random_state=0).fit(train, y_train)
+        clf.forget(3)
+        assert 3 not in clf.classes_
+        assert 3 not in clf.memory_
+        assert 3 not in clf.predict(test)
+        assert clf.score(test[y_test != 3], y_test[y_test != 3]) > 0.85
+        clf.partial_fit(train[y_train == 3], y_train[y_train == 3])
+        assert clf.score(test, y_test) > 0.85
+
+
+def test_the_head_after_forgetting_does_not_depend_on_the_class(digits):
+    train, test, y_train, _ = digits
+    with_three = GBMClassifier(p=2, random_state=0).fit(train, y_train).forget(3)
+    binarizer = with_three.binarizer_
+    without = GBMClassifier(binarizer=binarizer, random_state=0).fit(train[y_train != 3], y_train[y_train != 3])
+    assert np.allclose(with_three.predict_proba(test), without.predict_proba(test), atol=1e-4)
+
+
+def test_rejection_answers_unknown_for_strangers_and_seldom_for_known_classes(digits):
+    train, test, y_train, y_test = digits
+    known = y_train < 8
+    clf = GBMClassifier(p=4, reject=0.9, random_state=0).fit(train[known], y_train[known])
+    strangers = clf.predict(test[y_test >= 8])
+    friends = clf.predict(test[y_test < 8])
+    assert (strangers == -1).mean() > 0.4
+    assert (friends == -1).mean() < 0.2
+    assert (strangers == -1).mean() > 3 * (friends == -1).mean()
+    named = GBMClassifier(p=4, reject=0.9, random_state=0).fit(train[known], y_train[known].astype(str))
+    assert set(named.predict(test)) <= {*"01234567", "unknown"}
+
+
+def test_calibration_on_held_out_data_makes_confidence_honest(digits):
+    train, test, y_train, y_test = digits
+    clf = GBMClassifier(p=4, random_state=0).fit(train, y_train)
+    before = -np.log(clf.predict_proba(test)[np.arange(len(test)), y_test]).mean()
+    answers = clf.predict(test)
+    clf.calibrate(test, y_test)
+    after = -np.log(clf.predict_proba(test)[np.arange(len(test)), y_test]).mean()
+    assert after <= before
+    assert np.array_equal(clf.predict(test), answers)
+
+
+def test_merging_devices_predicts_like_learning_everything_on_one(digits):
+    train, test, y_train, _ = digits
+    binarizer = Thermometer(4, calibrated=True)
+    binarizer.calibrate(train.astype(np.float32))
+    low, high = y_train < 5, y_train >= 5
+    left = GBMClassifier(binarizer=binarizer, random_state=0).fit(train[low], y_train[low])
+    right = GBMClassifier(binarizer=binarizer, random_state=0).fit(train[high], y_train[high])
+    both = GBMClassifier(binarizer=binarizer, random_state=0).fit(train, y_train)
+    left.merge(right.memory_)
+    assert np.array_equal(left.predict(test), both.predict(test))
+    assert right.classes_.tolist() == [5, 6, 7, 8, 9]
+
+
+def test_memories_with_other_thresholds_are_not_merged(digits):
+    train, _, y_train, _ = digits
+    one = GBMClassifier(random_state=0).fit(train[:300], y_train[:300])
+    other = GBMClassifier(random_state=0).fit(train[300:], y_train[300:])
+    with pytest.raises(FingerprintError, match="thresholds"):
+        one.merge(other.memory_)
+
+
+@pytest.mark.parametrize(
+    "binarizer",
+    [Thermometer(4), Heaviside(64, f=4, generator=torch.Generator().manual_seed(0))],
+    ids=["fixed", "heaviside"],
+)
+def test_other_binarizers(digits, binarizer):
+    train, test, y_train, y_test = digits
+    clf = days(GBMClassifier(binarizer=binarizer, random_state=0), train / 16 - 0.3, y_train, range(5), range(5, 10))
+    assert clf.score(test / 16 - 0.3, y_test) > 0.8
+
+
+def test_bits_of_a_binary_network_need_no_binarizer(digits):
+    train, test, y_train, y_test = digits
+    bits, test_bits = (train > 7).astype(np.uint8), (test > 7).astype(np.uint8)
+    clf = days(GBMClassifier(binarizer="identity", random_state=0), bits, y_train, range(5), range(5, 10))
+    assert clf.score(test_bits, y_test) > 0.8
+    packed = GBMClassifier(binarizer="identity", random_state=0).fit(pack(bits), y_train)
+    assert packed.score(pack(test_bits), y_test) > 0.8
+    with pytest.raises(InputError, match="0 or 1"):
+        clf.predict(test / 16)
+
+
+def test_tensors_and_arrays_give_the_same(digits):
+    train, test, y_train, _ = digits
+    arrays = GBMClassifier(random_state=0).fit(train, y_train)
+    tensors = GBMClassifier(random_state=0).fit(torch.from_numpy(train), torch.from_numpy(y_train))
+    assert np.array_equal(arrays.predict(test), tensors.predict(torch.from_numpy(test)))
+
+
+def test_inputs_are_not_changed(digits):
+    train, _, y_train, _ = digits
+    X, y, binarizer = train.copy(), y_train.copy(), Thermometer(2, calibrated=True)
+    GBMClassifier(binarizer=binarizer).fit(X, y).partial_fit(X, y)
+    assert np.array_equal(X, train)
+    assert np.array_equal(y, y_train)
+    assert not len(binarizer.thresholds)
+
+
+def test_in_a_pipeline_and_through_pickle_and_copy(digits):
+    train, test, y_train, y_test = digits
+    pipeline = make_pipeline(StandardScaler(), GBMClassifier(p=4, random_state=0)).fit(train, y_train)
+    assert pipeline.score(test, y_test) > 0.9
+    for twin in (pickle.loads(pickle.dumps(pipeline)), copy.deepcopy(pipeline)):
+        assert np.array_equal(twin.predict(test), pipeline.predict(test))
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_few_samples_constant_features_and_unequal_classes_work(head, n):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0, 1, (300, 12)), rng.normal(3, 1, (n, 12))])
+    X[:, 5] = 2.0
+    y = np.array(["many"] * 300 + ["few"] * n)
+    clf = GBMClassifier(head=head, random_state=0).fit(X, y)
+    assert clf.memory_.count("few") == n
+    assert (clf.predict(X[:300]) == "many").mean() > 0.8
+    assert (clf.predict(rng.normal(3, 1, (50, 12))) == "few").mean() > 0.5
+
+
+def test_one_sample_in_all():
+    clf = GBMClassifier().fit([[1.0, 2.0]], ["only"])
+    assert clf.predict([[5.0, -3.0]]).tolist() == ["only"]
+
+
+GOOD = (np.random.default_rng(0).random((30, 6)), np.arange(30) % 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "call"),
+    [
+        ({}, lambda clf: clf.partial_fit(np.empty((0, 6)), [])),
+        ({}, lambda clf: clf.partial_fit(np.full((2, 6), np.nan), [7, 7])),
+        ({}, lambda clf: clf.partial_fit(np.full((2, 6), np.inf), [7, 7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 5)), [7, 7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), [7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), ["cup", "mug"])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), [7, 8], classes=[0, 1, 2, 7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), [0.5, 1.5])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), None)),
+        ({}, lambda clf: clf.partial_fit(pack(np.zeros((2, 6))), [7, 7])),
+        ({}, lambda clf: clf.predict(np.zeros((2, 7)))),
+        ({}, lambda clf: clf.predict(pack(np.zeros((2, 6))))),
+        ({}, lambda clf: clf.forget(99)),
+        ({}, lambda clf: clf.calibrate(np.zeros((2, 6)), [0, 99])),
+        ({}, lambda clf: clf.merge(BinaryMemory(3, 5))),
+        ({}, lambda clf: clf.set_params(prototypes=0).partial_fit(*GOOD)),
+        ({}, lambda clf: clf.set_params(reject=2.0).predict(GOOD[0])),
+    ],
+)
+def test_a_failed_call_leaves_everything_as_it_was(options, call):
+    clf = GBMClassifier(random_state=0, **options).fit(*GOOD)
+    before, codes = clf.predict_proba(GOOD[0]), clf.memory_.to_content()
+    attributes = {name: value for name, value in vars(clf).items() if name.endswith("_")}
+    with pytest.raises(ValueError):
+        call(clf)
+    clf.set_params(prototypes=8, reject=None)
+    assert {name: value for name, value in vars(clf).items() if name.endswith("_")} == attributes
+    assert np.array_equal(clf.predict_proba(GOOD[0]), before)
+    assert str(clf.memory_.to_content()) == str(codes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prototypes": 0},
+        {"prototypes": 2.5},
+        {"bits": 0},
+        {"bits": 17},
+        {"bits": 31},
+        {"p": 0},
+        {"head": "svm"},
+        {"binarizer": "sigmoid"},
+        {"reject": 1.5},
+        {"reject": -0.1},
+        {"encoder": 3},
+        {"em": EMOptions, "prototypes": 3},
+    ],
+)
+def test_bad_options_are_refused_at_the_first_fit_and_leave_nothing_behind(options):
+    clf = GBMClassifier(**options)
+    with pytest.raises(BitreplayError):
+        clf.fit(*GOOD)
+    assert not [name for name in vars(clf) if name.endswith("_")]
+
+
+def test_unknown_class_error_names_what_is_known():
+    clf = GBMClassifier().fit(*GOOD)
+    with pytest.raises(UnknownClassError, match=r"99 is not in the memory; it knows 0, 1, 2"):
+        clf.forget(99)
+
+
+def test_head_objects_carry_their_options():
+    clf = GBMClassifier(head=ClosedForm(blend=0.5)).fit(*GOOD)
+    assert clf.head_.blend == 0.5
+    assert GBMClassifier(head=Bayes(0.1)).fit(*GOOD).head_.clamp == 0.1
+    assert clf.head_.nbytes == 3 * (clf.memory_.mixture(0).prototypes.shape[0] + 1) * (6 + 1) * 4

@@ -1,0 +1,147 @@
+"""The replay head: balanced batches, growing G, and learning without forgetting."""
+
+import numpy as np
+import pytest
+import torch
+
+from bitreplay import BinaryMemory, EMOptions, pack
+from bitreplay.binarizers import Identity, Thermometer
+from bitreplay.errors import InputError
+from bitreplay.heads import Replay
+from bitreplay.heads._replay import _balanced_rows
+
+
+def blob(rng, centre, n):
+    return pack((rng.random((n, len(centre))) < centre).astype(np.uint8))
+
+
+def problem(n_classes=6, n_features=64, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = rng.random((n_classes, n_features)) ** 2 * 0.9
+    return {c: blob(rng, centres[c], 60) for c in range(n_classes)}, {
+        c: blob(rng, centres[c], 40) for c in range(n_classes)
+    }
+
+
+def accuracy(head, memory, test):
+    right = total = 0
+    for label, bits in test.items():
+        right += (np.array(memory.labels)[head.scores(bits).argmax(1)] == label).sum()
+        total += len(bits)
+    return right / total
+
+
+def learn(head, memory, samples, seed):
+    previous = memory.copy()
+    memory.enrol(samples, EMOptions(n_components=2))
+    return head.update(memory, Identity(), samples, previous if len(previous) else None, seed)
+
+
+@pytest.mark.parametrize("options", [{}, {"hidden": (32,)}], ids=["linear", "mlp"])
+def test_old_classes_are_kept_while_new_ones_are_learned(options):
+    train, test = problem()
+    head, memory = Replay(epochs=5, **options), BinaryMemory(4)
+    for task, labels in enumerate([(0, 1, 2), (3,), (4, 5)]):
+        head = learn(head, memory, {c: train[c] for c in labels}, task)
+    assert accuracy(head, memory, test) > 0.9
+    assert accuracy(head, memory, {c: test[c] for c in (0, 1, 2)}) > 0.85
+
+
+def test_from_the_memory_alone():
+    train, test = problem()
+    memory = BinaryMemory(4)
+    memory.enrol(train, EMOptions(n_components=2))
+    assert accuracy(Replay(epochs=5).fit(memory, Identity(), 0), memory, test) > 0.9
+
+
+def test_the_same_seed_gives_the_same_head_and_another_does_not():
+    train, test = problem(3)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    one, two, other = (Replay(epochs=1).fit(memory, Identity(), seed).scores(test[0]) for seed in (1, 1, 2))
+    assert np.array_equal(one, two)
+    assert not np.array_equal(one, other)
+
+
+def test_global_random_state_is_neither_used_nor_changed():
+    train, _ = problem(3)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    torch.manual_seed(5)
+    state = torch.get_rng_state()
+    Replay(epochs=1).fit(memory, Identity(), 0)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_batches_hold_the_new_classes_share():
+    # Equation 6 of the paper: N_new = B n_new / (n_old + n_new).
+    train, _ = problem(6)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    head = Replay(batch_size=120)
+    new = {4: train[4], 5: train[5][:7]}  # of very different size
+    counts = np.zeros(6)
+    for bits, targets in head._batches(memory, new, 100, np.random.default_rng(0)):
+        assert len(bits) == len(targets) == 120
+        assert np.isin(targets, [4, 5]).sum() == 40
+        counts += np.bincount(targets, minlength=6)
+    assert np.abs(counts / counts.sum() - 1 / 6).max() < 0.01
+
+
+def test_one_new_class_among_many_gets_at_least_one_row():
+    train, _ = problem(6)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    for _, targets in Replay(batch_size=4)._batches(memory, {5: train[5]}, 10, np.random.default_rng(0)):
+        assert (targets == 5).sum() == 1
+
+
+def test_every_sample_is_used_before_any_is_used_again():
+    stream = _balanced_rows(np.array([0] * 6), 2, np.random.default_rng(0))
+    assert sorted(np.concatenate([next(stream) for _ in range(3)])) == list(range(6))
+
+
+def test_growing_keeps_what_was_learned():
+    train, _ = problem(4)
+    memory = BinaryMemory(4)
+    memory.enrol({c: train[c] for c in (0, 1, 2)})
+    head = Replay(epochs=3).fit(memory, Identity(), 0)
+    grown = head._grown(64, (*memory.labels, 3), seed=9)
+    old = head._network[0]
+    assert torch.equal(grown[0].weight[:3], old.weight)
+    assert grown[0].weight.shape == (4, 64)
+    moved = head._grown(64, (2, 7, 0, 1), seed=9)  # rows follow the labels, not their positions
+    assert torch.equal(moved[0].weight[[2, 3, 0]], old.weight)
+
+
+def test_any_module_can_be_g():
+    class Squared(torch.nn.Module):
+        def __init__(self, n_inputs, n_classes):
+            super().__init__()
+            self.first = torch.nn.Linear(n_inputs, 16)
+            self.last = torch.nn.Linear(16, n_classes)
+
+        def forward(self, x):
+            return self.last(self.first(x).square())
+
+    train, test = problem(4)
+    head, memory = Replay(module=Squared, epochs=5, lr=0.02), BinaryMemory(4)
+    head = learn(head, memory, {c: train[c] for c in (0, 1)}, 0)
+    head = learn(head, memory, {c: train[c] for c in (2, 3)}, 1)
+    assert accuracy(head, memory, test) > 0.85
+
+
+def test_thermometer_codes_are_decoded_before_g():
+    rng = np.random.default_rng(0)
+    x = rng.random((80, 10)).astype(np.float32)
+    binarizer = Thermometer(4)
+    memory = BinaryMemory(4)
+    memory.enrol({0: binarizer.pack(x), 1: binarizer.pack(1 - x)})
+    head = Replay(epochs=1).fit(memory, binarizer, 0)
+    assert head._network[0].in_features == 10
+
+
+@pytest.mark.parametrize("options", [{"epochs": 0}, {"batch_size": 0}, {"lr": 0.0}, {"epochs": 1.5}])
+def test_bad_options_are_refused(options):
+    with pytest.raises(InputError):
+        Replay(**options)

@@ -1,0 +1,221 @@
+"""Draws follow the stored mixtures: means, correlations, priors."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+from bitreplay.bits import PackedBits
+from bitreplay.memory import BinaryMemory, Label
+from bitreplay.memory._quantisation import encode
+from bitreplay.mixture import Mixture
+from tests.memory.examples import random_memory
+
+SIGMA = 5.0  # a single statistic beyond this has a chance of 6e-7
+RARE = 1e-6  # the same for chi-square statistics, and for the largest of many scores
+
+Floats = npt.NDArray[np.float64]
+
+
+def mean_and_covariance(mixture: Mixture) -> tuple[Floats, Floats]:
+    """Closed form: Cov = sum_k pi_k (mu_k - m)(mu_k - m)^T + diag(sum_k pi_k mu_k (1 - mu_k))."""
+    mu, pi = mixture.prototypes.astype(np.float64), mixture.weights
+    mean = pi @ mu
+    return mean, (pi[:, None] * (mu - mean)).T @ (mu - mean) + np.diag(pi @ (mu * (1 - mu)))
+
+
+def assert_close(estimate: Floats, expected: Floats, variance: Floats, n: int) -> None:
+    """Averages of n draws of known variance differ from what is expected by chance only, or where nothing varies not
+    at all.
+    """
+    fixed = variance < 1e-12
+    np.testing.assert_allclose(estimate[fixed], expected[fixed], atol=1e-12)
+    scores = (estimate[~fixed] - expected[~fixed]) / np.sqrt(variance[~fixed] / n)
+    assert np.abs(scores).max(initial=0) < stats.norm.isf(RARE / 2 / max(1, len(scores)))
+
+
+def assert_moments(bits: npt.NDArray[np.float32], mixture: Mixture) -> None:
+    """Means and all pairwise covariances of 0/1 rows are those of the mixture."""
+    n = len(bits)
+    mean, covariance = mean_and_covariance(mixture)
+    counts = bits.sum(0, dtype=np.float64)
+    assert_close(counts / n, mean, mean * (1 - mean), n)
+
+    i, j = np.triu_indices(len(mean), 1)
+    together = (bits.T @ bits).astype(np.float64)[i, j] / n  # exact: counts below 2^24
+    a, b, pairs = mean[i], mean[j], covariance[i, j] + mean[i] * mean[j]
+    estimate = together - a * counts[j] / n - b * counts[i] / n + a * b  # mean of (x_i - a)(x_j - b)
+    # For bits, (x - a)^2 = (1 - 2a) x + a^2, which gives the variance of that product exactly.
+    square = (1 - 2 * a) * (1 - 2 * b) * pairs + (1 - 2 * a) * a * b**2 + a**2 * (1 - 2 * b) * b + a**2 * b**2
+    assert_close(estimate, covariance[i, j], square - covariance[i, j] ** 2, n)
+
+
+def spread_memory(bits: int, n_features: int, n_prototypes: int = 3) -> BinaryMemory:
+    """One class whose prototypes are far apart, so that its bits are strongly correlated; some bits never vary."""
+    rng = np.random.default_rng(bits)
+    prototypes = rng.uniform(0.05, 0.95, (n_prototypes, n_features))
+    prototypes[:, 0], prototypes[:, 1] = 0, 1
+    prototypes[0, 2], prototypes[1, 2] = 0, 1
+    memory = BinaryMemory(bits)
+    memory.add("cup", Mixture(prototypes.astype(np.float32), np.array([0.5, 0.3, 0.2])[:n_prototypes], 40))
+    return memory
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8, 16, 32])
+def test_means_and_correlations_are_those_of_the_mixture(bits: int) -> None:
+    memory = spread_memory(bits, 70)
+    drawn, _ = memory.sample(100_000, generator=bits, output="float32")
+    assert_moments(drawn, memory.mixture("cup"))
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 8, 63, 64, 65, 511, 512, 513])
+def test_every_width_is_drawn_right(n_features: int) -> None:
+    memory = BinaryMemory(3)
+    prototypes = np.random.default_rng(n_features).uniform(0.1, 0.9, (2, n_features)).astype(np.float32)
+    memory.add("cup", Mixture(prototypes, np.array([0.6, 0.4]), 40))
+    drawn, _ = memory.sample(5000, generator=1)
+    assert drawn.shape == (5000, n_features)
+    mean, _ = mean_and_covariance(memory.mixture("cup"))
+    assert_close(drawn.mean(0), mean, mean * (1 - mean), 5000)
+
+
+def test_bits_of_different_blocks_are_drawn_right_together() -> None:
+    """1100 bits are two blocks of 512 and a part of one."""
+    memory = BinaryMemory(3)
+    prototypes = np.random.default_rng(0).uniform(0.2, 0.8, (2, 1100)).astype(np.float32)
+    memory.add("cup", Mixture(prototypes, np.array([0.6, 0.4]), 40))
+    drawn, _ = memory.sample(10_000, generator=3, output="float32")
+    assert_moments(drawn, memory.mixture("cup"))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])
+def test_draws_follow_code_over_levels_and_not_over_powers_of_two(bits: int) -> None:
+    """One column per code: at q = 2 these are drawn with 0, 1/3, 2/3, 1, and not with 0, 1/4, 1/2, 3/4."""
+    codes, n = np.arange(2**bits), 200_000
+    stored, mistaken = codes / (2**bits - 1), codes / 2**bits
+    memory = BinaryMemory(bits)
+    memory.add("cup", Mixture(stored[None].astype(np.float32), np.ones(1), 5))
+    drawn, _ = memory.sample(n, generator=0)
+    means = drawn.mean(0)
+    assert_close(means, stored, stored * (1 - stored), n)
+    # All columns together can tell the two apart even at q = 8, where each alone could not.
+    deviation = np.sqrt((mistaken * (1 - mistaken)).sum() / n)
+    assert abs(means.sum() - stored.sum()) < SIGMA * deviation
+    assert abs(means.sum() - mistaken.sum()) > 20 * deviation
+
+
+def test_probabilities_of_16_bits_are_not_coarser_when_drawn() -> None:
+    """A byte per bit would draw all of these with 0: 2^-16 and 2^-12 are seen, and told apart, in 2^22 draws each."""
+    rare = np.repeat([1 / 65535, 16 / 65535], 64)
+    for bits in (16, 32):
+        memory = BinaryMemory(bits)
+        memory.add("cup", Mixture(rare[None].astype(np.float32), np.ones(1), 5))
+        drawn, _ = memory.sample(2**16, generator=0)
+        counts = drawn.sum(0).reshape(2, 64).sum(1)
+        expected = 2**22 * np.array([1, 16]) / 65535
+        assert np.abs((counts - expected) / np.sqrt(expected)).max() < SIGMA
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8, 16, 32])
+def test_zero_and_one_never_flip_in_a_million_draws(bits: int) -> None:
+    rng = np.random.default_rng(bits)
+    kind = rng.integers(0, 3, 130)  # always 0, always 1, or something between
+    prototypes = np.where(kind == 2, rng.random((2, 130)), kind).astype(np.float32)
+    memory = BinaryMemory(bits)
+    memory.add("cup", Mixture(prototypes, np.array([0.5, 0.5]), 5))
+    drawn, _ = memory.sample(1_000_000, generator=bits, output="packed")
+    words = drawn.data.view(np.uint64)
+    ever = np.unpackbits(np.bitwise_or.reduce(words)[None].view(np.uint8), count=130, bitorder="little")
+    always = np.unpackbits(np.bitwise_and.reduce(words)[None].view(np.uint8), count=130, bitorder="little")
+    assert not ever[kind == 0].any()
+    assert always[kind == 1].all()
+    stored = memory.mixture("cup").prototypes
+    varying = (stored.min(0) < 1) & (stored.max(0) > 0)
+    np.testing.assert_array_equal(ever & ~always & 1, varying)
+
+
+def unanimous_memory(counts: dict[Label, int], weights: Floats) -> BinaryMemory:
+    """Classes whose prototypes are all different words of certain bits, so that every row shows where it is from."""
+    memory = BinaryMemory(2)
+    for c, (label, count) in enumerate(counts.items()):
+        numbers = np.arange(len(weights)) + len(weights) * c
+        prototypes = (numbers[:, None] >> np.arange(6) & 1).astype(np.float32)
+        memory.add(label, Mixture(prototypes, weights, count))
+    return memory
+
+
+def prototype_numbers(bits: npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+    return np.asarray(bits.astype(np.int64) @ (1 << np.arange(6)))
+
+
+@pytest.mark.parametrize("prior", ["balanced", "empirical"])
+def test_classes_and_prototypes_are_drawn_by_their_chances(prior: str) -> None:
+    counts: dict[Label, int] = {"a": 10, "b": 1000, "c": 200, "d": 200}
+    weights = np.array([0.1, 0.2, 0.7])
+    memory = unanimous_memory(counts, weights)
+    bits, labels = memory.sample(50_000, generator=0, prior=prior)  # type: ignore[arg-type]
+    shares = np.ones(4) / 4 if prior == "balanced" else np.array(list(counts.values())) / sum(counts.values())
+    seen = [(labels == label).sum() for label in counts]
+    assert stats.chisquare(seen, 50_000 * shares).pvalue > RARE
+    numbers = prototype_numbers(bits)
+    expected = 50_000 * (shares[:, None] * weights).reshape(-1)
+    assert stats.chisquare(np.bincount(numbers, minlength=12), expected).pvalue > RARE
+    np.testing.assert_array_equal(np.array(list(counts))[numbers // 3], labels)  # the label is that of the bits
+
+
+def test_the_priors_differ_where_the_counts_do() -> None:
+    memory = unanimous_memory({"a": 10, "b": 1000}, np.ones(1))
+    balanced, empirical = (memory.sample(2000, generator=0, prior=p)[1] for p in ("balanced", "empirical"))
+    assert (balanced == "a").sum() > 850
+    assert (empirical == "a").sum() < 60
+
+
+@pytest.mark.parametrize("prior", ["balanced", "empirical"])
+def test_only_the_chosen_classes_are_drawn(prior: str) -> None:
+    counts: dict[Label, int] = {"a": 10, "b": 300, "c": 200, "d": 100}
+    memory = unanimous_memory(counts, np.array([0.4, 0.6]))
+    bits, labels = memory.sample(20_000, ["d", "b"], generator=0, prior=prior)  # type: ignore[arg-type]
+    share = 0.5 if prior == "balanced" else 0.25
+    assert set(labels) == {"b", "d"}
+    assert abs((labels == "d").mean() - share) < SIGMA * np.sqrt(share * (1 - share) / 20_000)
+    np.testing.assert_array_equal(np.array(list(counts))[prototype_numbers(bits) // 2], labels)
+    assert set(memory.sample(100, iter(["c"]), generator=0)[1]) == {"c"}
+
+
+def test_draw_gives_floats_and_positions() -> None:
+    memory = unanimous_memory({"a": 10, "b": 300, "c": 200}, np.array([0.4, 0.6]))
+    bits, positions = memory.draw(5000, ("c", "a"), 0)
+    assert bits.dtype == np.float32
+    assert set(positions.tolist()) == {0, 2}
+    np.testing.assert_array_equal(prototype_numbers(bits.astype(np.uint8)) // 2, positions)
+
+
+def test_mixed_kinds_of_labels_come_back_as_they_are() -> None:
+    memory = random_memory(2, 20, {"cup": 1, 3: 2, 2.5: 1})
+    _, labels = memory.sample(300, generator=0)
+    assert {(label, type(label)) for label in labels.tolist()} == {("cup", str), (3, int), (2.5, float)}
+    _, numbers = memory.sample(10, [3], generator=0)
+    assert numbers.tolist() == [3] * 10
+
+
+def test_a_single_row_and_a_numpy_number_of_rows() -> None:
+    memory = random_memory(2, 20, {"cup": 1})
+    assert memory.sample(1, generator=0)[0].shape == (1, 20)
+    packed, _ = memory.sample(np.int64(3), generator=0, output="packed")  # type: ignore[arg-type]
+    assert isinstance(packed, PackedBits)
+    assert packed.shape == (3, 20)
+
+
+def test_stored_codes_alone_decide() -> None:
+    """A memory of values that are rounded to the same codes draws the same rows."""
+    prototypes = np.random.default_rng(0).random((2, 40)).astype(np.float32)
+    memories = []
+    for values in (prototypes, np.rint(prototypes * 7) / 7):
+        assert encode(values, 3).tobytes() == encode(prototypes, 3).tobytes()
+        memory = BinaryMemory(3)
+        memory.add("cup", Mixture(values.astype(np.float32), np.array([0.5, 0.5]), 5))
+        memories.append(memory)
+    first, second = (memory.sample(100, generator=0)[0] for memory in memories)
+    np.testing.assert_array_equal(first, second)

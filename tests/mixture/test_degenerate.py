@@ -1,0 +1,171 @@
+"""No prototype may rest on a handful of samples: re-seeded while steps are left, merged away in the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bitreplay.mixture import EMOptions, fit_mixtures
+from bitreplay.mixture._run import MARGIN, Run, drop, reseed
+from tests.mixture import naive
+
+
+def rngs(*seeds: int) -> list[np.random.Generator]:
+    return [np.random.default_rng(seed) for seed in seeds]
+
+
+def outliers(seed: int, n: int = 60, d: int = 64) -> naive.Bits:
+    """Two clusters, and three samples like nothing else: each would love a component of its own."""
+    bits = naive.clustered_bits(n, d, 2, seed, spread=0.3)
+    bits[:3] = np.random.default_rng(seed).random((3, d)) < 0.5
+    return bits
+
+
+@pytest.mark.parametrize("weights", ["learned", "fixed"])
+@pytest.mark.parametrize("seed", range(6))
+def test_every_survivor_rests_on_enough_samples(weights: str, seed: int) -> None:
+    bits = outliers(seed)
+    options = EMOptions(6, weights=weights, tol=0.0, max_iter=60)
+    [mixture] = fit_mixtures([bits], options, generators=rngs(seed))
+    # After sixty steps EM stands still, unless components were merged in the last ones. Then one step more or less
+    # matters little: half a sample is allowed for it, and the floor itself is checked on the weights, which are the
+    # effective counts of the last M-step.
+    counts = naive.effective_counts(bits, mixture.prototypes, mixture.weights, options.clamp)
+    assert counts.min() > 4.5
+    assert counts.sum() == pytest.approx(60)
+    if weights == "learned":
+        assert (mixture.weights * mixture.count).min() > 5 - 1e-9
+        np.testing.assert_allclose(mixture.weights * mixture.count, counts, atol=0.5)
+
+    # The floor is what keeps them away: without it some component rests on an outlier alone.
+    [free] = fit_mixtures([bits], EMOptions(6, weights=weights, tol=0.0, max_iter=60, min_count=0))
+    assert naive.effective_counts(bits, free.prototypes, free.weights, options.clamp).min() < 4
+
+
+@pytest.mark.parametrize("min_count", [2, 5, 12.5, 20])
+@pytest.mark.parametrize("max_iter", [1, 2, 10])
+def test_the_floor_holds_wherever_the_steps_end(min_count: float, max_iter: int) -> None:
+    for seed in range(4):
+        bits = naive.clustered_bits(60, 100, 4, seed, spread=0.2, noise=0.2)
+        [mixture] = fit_mixtures([bits], EMOptions(8, max_iter=max_iter, min_count=min_count), generators=rngs(seed))
+        assert (mixture.weights * 60).min() > min_count - 1e-9
+        assert len(mixture.weights) <= 60 // min_count
+
+
+def test_no_prototype_is_a_training_sample() -> None:
+    """What the floor is for: an outlier's own prototype would be the outlier, bit by bit."""
+    for seed in range(4):
+        bits = outliers(seed)
+        [guarded], [free] = (fit_mixtures([bits], EMOptions(6, min_count=m), generators=rngs(seed)) for m in (5, 0))
+        assert np.abs(guarded.prototypes[:, None] - bits[:3].astype(float)).max(axis=2).min() > 0.5
+        assert np.abs(free.prototypes[:, None] - bits[:3].astype(float)).max(axis=2).min() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("n", "min_count", "n_components", "expected"),
+    [(1, 5, 8, 1), (4, 5, 8, 1), (9, 5, 8, 1), (10, 5, 8, 2), (19, 5, 8, 3), (40, 5, 8, 8), (400, 5, 8, 8)]
+    + [(9, 2.5, 8, 3), (3, 0, 8, 3), (1, 0, 8, 1), (100, 0, 8, 8), (100, 1, 200, 100), (7, 100, 3, 1)],
+)
+def test_components_to_begin_with(n: int, min_count: float, n_components: int, expected: int) -> None:
+    assert EMOptions(n_components, min_count=min_count).components_for(n) == expected
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3, 4])
+def test_few_samples_get_few_prototypes(groups: int) -> None:
+    """n = 5 groups: K_c = min(K, n // 5) = groups, and each of them finds its five equal samples."""
+    truth = np.kron(np.eye(groups), np.ones((5, 30)))[:, : 30 * groups].astype(bool)
+    [mixture] = fit_mixtures([truth], EMOptions(8, n_init=40))
+    assert len(mixture.weights) == groups
+    np.testing.assert_allclose(mixture.weights, 1 / groups)
+    order = np.argsort(-mixture.prototypes @ np.arange(30 * groups)[::-1])
+    np.testing.assert_allclose(mixture.prototypes[order], truth[::5], atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 9])
+def test_too_few_for_two_components_is_the_mean(n: int) -> None:
+    bits = naive.clustered_bits(n, 50, 2, seed=n)
+    [mixture] = fit_mixtures([bits], EMOptions(8))
+    np.testing.assert_array_equal(mixture.prototypes, bits.mean(axis=0, keepdims=True).astype(np.float32))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 7])
+def test_fewer_samples_than_components_without_a_floor(n: int) -> None:
+    bits = naive.clustered_bits(n, 50, 2, seed=n)
+    [mixture] = fit_mixtures([bits], EMOptions(8, min_count=0))
+    assert mixture.prototypes.shape == (n, 50)
+    assert np.all(np.isfinite(mixture.prototypes))
+    np.testing.assert_allclose(mixture.weights @ mixture.prototypes, bits.mean(axis=0), atol=1e-6)
+
+
+def test_classes_of_very_different_size() -> None:
+    sizes = [1, 3, 11, 5000]
+    classes = [naive.clustered_bits(n, 40, 8, seed=n, spread=0.4) for n in sizes]
+    mixtures = fit_mixtures(classes)
+    assert [mixture.count for mixture in mixtures] == sizes
+    assert [len(mixture.weights) for mixture in mixtures] == [1, 1, 2, 8]
+
+
+def test_equal_samples_in_a_class() -> None:
+    """Nothing can be told apart: every component is the same sample, and none of this is an error."""
+    bits = np.repeat(naive.clustered_bits(1, 40, 1, seed=0), 100, axis=0)
+    [mixture] = fit_mixtures([bits], EMOptions(8))
+    np.testing.assert_allclose(mixture.prototypes, np.repeat(bits[:1], len(mixture.weights), axis=0))
+    assert mixture.weights.sum() == pytest.approx(1)
+
+
+def test_reseeding_finds_a_lost_cluster() -> None:
+    """At small D a re-seeded component takes root: more runs keep all their components than without re-seeding."""
+    kept = reseeded = 0
+    for seed in range(30):
+        bits = naive.clustered_bits(80, 12, 6, seed, spread=0.4, noise=0.2)
+        [mixture] = fit_mixtures([bits], EMOptions(6, n_init=1, max_iter=30), generators=rngs(seed))
+        if mixture.reseeded and min(mixture.reseeded) < 33:
+            reseeded += 1
+            kept += len(mixture.weights) == 6
+    assert reseeded >= 10
+    assert kept >= reseeded / 3
+
+
+def a_run(counts: list[float], d: int = 4000) -> Run:
+    rng = np.random.default_rng(0)
+    return Run(0, rng.random((len(counts), d)), np.array(counts) / sum(counts), np.array(counts), steps=7)
+
+
+def test_a_degenerate_component_gets_half_of_the_heaviest() -> None:
+    run = a_run([30.0, 1.0, 50.0, 19.0])
+    before = run.prototypes.copy()
+    reseed(run, EMOptions(4), np.random.default_rng(1))
+    np.testing.assert_allclose(run.weights * 99, [30, 25, 25, 19])  # and the lost sample's weight is shared by all
+    np.testing.assert_allclose(run.counts, [30, 25, 25, 19])
+    np.testing.assert_array_equal(run.prototypes[[0, 2, 3]], before[[0, 2, 3]])
+    assert run.reseeded == [7]
+    centre, new = before[2], run.prototypes[1]
+    assert new.min() >= MARGIN
+    assert new.max() <= 1 - MARGIN
+    inside = (new > MARGIN) & (new < 1 - MARGIN)
+    assert np.corrcoef(centre[inside], new[inside])[0, 1] > 0.2  # around the donor: independent noise is within 0.1
+    assert np.abs(np.corrcoef(before[1][inside], new[inside])[0, 1]) < 0.1
+
+
+def test_several_degenerate_components_have_several_donors() -> None:
+    run = a_run([1.0, 2.0, 50.0, 40.0])
+    reseed(run, EMOptions(4), np.random.default_rng(1))
+    np.testing.assert_allclose(run.counts, [25, 20, 25, 20])
+    assert not np.array_equal(run.prototypes[0], run.prototypes[1])
+
+
+def test_fixed_weights_stay_fixed_when_a_component_is_reseeded() -> None:
+    run = a_run([30.0, 1.0, 50.0, 19.0])
+    run.weights[:] = 1 / 4
+    reseed(run, EMOptions(4, weights="fixed"), np.random.default_rng(1))
+    np.testing.assert_allclose(run.weights, 1 / 4)
+
+
+def test_dropping_a_component() -> None:
+    run = a_run([30.0, 1.0, 50.0, 19.0])
+    before = run.prototypes.copy()
+    drop(run, 1)
+    np.testing.assert_array_equal(run.prototypes, before[[0, 2, 3]])
+    np.testing.assert_allclose(run.weights, np.array([30, 50, 19]) / 99)
+    np.testing.assert_array_equal(run.counts, [30, 50, 19])
+    assert run.reseeded == [7]
