@@ -1,4 +1,5 @@
-"""The procedure around EM: starts, warm-up, which start goes on, the stop rule, and independence of the circumstances."""
+"""The procedure around EM: starts, warm-up, which start goes on, the stop rule, and independence of the circumstances.
+"""
 
 from __future__ import annotations
 

@@ -60,13 +60,15 @@ def demo(
     n_seen = tuple(day.n_seen for day in digits.days())
     results = Results(seed, prototypes, bits, p, tuple(digits.order), n_seen, curves)
     for table in (accuracy_table(results), memory_table(results)):
-        console.print(table, end="\n\n")
+        console.print(table)
+        console.print()
 
     folder.mkdir(parents=True, exist_ok=True)
     numbers = folder / "results.json"
     numbers.write_text(results.to_json(), encoding="utf-8")
     plots = write_plots(results, folder)
-    console.print("Written:", *plots, numbers, soft_wrap=True, highlight=False, end="\n\n")
+    console.print("Written:", *plots, numbers, soft_wrap=True, highlight=False)
+    console.print()
     by_name = {curve.name: curve for curve in curves}
     console.print(closing_words(by_name["fine-tuning"], by_name["GBM, closed form"]))
 

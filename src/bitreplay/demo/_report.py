@@ -26,7 +26,7 @@ def accuracy_table(results: Results) -> Group:
     for curve in results.curves:
         values = [*curve.accuracy, curve.average, curve.final]
         table.add_row(curve.name, *map(_percent, values), f"{curve.footprint.memory:,}", style=_style(curve))
-    return Group(Text("Accuracy in % on all classes seen so far: 5, 6, ... 10", style="bold"), table)
+    return Group(Text("Accuracy in % on the test samples of all 5, 6, ... 10 classes seen so far", style="bold"), table)
 
 
 def memory_table(results: Results) -> Group:

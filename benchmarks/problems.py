@@ -1,0 +1,49 @@
+"""The bits that the measurements are made on: scikit-learn's digits, or features from an .npz of embeddings.py."""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from bitreplay.binarizers import Thermometer
+from bitreplay.bits import PackedBits
+
+
+@dataclass
+class Problem:
+    """Binarized train and test samples per class, classes in the order of the field's convention (seed 1993)."""
+
+    name: str
+    train: dict[int, PackedBits]
+    test: dict[int, PackedBits]
+
+
+def parse(description: str) -> tuple[Problem, argparse.Namespace]:
+    """Read --features, --p and --classes from the command line and binarize."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--features", type=Path, help=".npz of embeddings.py; scikit-learn's digits if left out")
+    parser.add_argument("--p", type=int, help="thermometer bits per feature (1; 4 for digits)")
+    parser.add_argument("--classes", type=int, help="use only so many classes")
+    arguments = parser.parse_args()
+    return problem(arguments.features, arguments.p, arguments.classes), arguments
+
+
+def problem(features: Path | None = None, p: int | None = None, n_classes: int | None = None) -> Problem:
+    if features is None:
+        X, y = load_digits(return_X_y=True)
+        x_train, x_test, y_train, y_test = train_test_split(X.astype(np.float32), y, test_size=0.3, random_state=0)
+    else:
+        arrays = np.load(features)
+        x_train, x_test, y_train, y_test = (arrays[name] for name in ("x_train", "x_test", "y_train", "y_test"))
+    order = np.random.RandomState(1993).permutation(int(y_train.max()) + 1)[:n_classes]
+    binarizer = Thermometer(p or (4 if features is None else 1), calibrated=True)
+    binarizer.calibrate(x_train[np.isin(y_train, order[: len(order) // 2])])  # thresholds know task 0 only
+    train, test = binarizer.pack(x_train), binarizer.pack(x_test)
+    return Problem(
+        features.stem if features else "digits",
+        {int(c): train[y_train == c] for c in order},
+        {int(c): test[y_test == c] for c in order},
+    )
