@@ -77,6 +77,12 @@ def test_tensors_pack_like_arrays(dtype: torch.dtype) -> None:
     assert pack(torch.from_numpy(bits).to(dtype)) == pack(bits)
 
 
+@pytest.mark.xfail(strict=True, reason="TypeError: NumPy has no bfloat16")
+def test_what_a_network_puts_out_under_autocast() -> None:
+    bits = random_bits(6, 75)
+    assert pack(torch.from_numpy(bits).to(torch.bfloat16)) == pack(bits)
+
+
 def test_a_tensor_with_gradients_and_a_nested_list_pack_too() -> None:
     bits = random_bits(4, 9)
     assert pack(torch.from_numpy(bits).float().requires_grad_()) == pack(bits)
@@ -126,6 +132,12 @@ def test_a_row_that_is_not_there() -> None:
         pack(random_bits(4, 70))[4]
 
 
+@pytest.mark.xfail(strict=True, reason="selects bytes, and with them all columns")
+def test_columns_cannot_be_selected() -> None:
+    with pytest.raises(InputError, match="row"):
+        pack(random_bits(4, 60))[:, :8]
+
+
 @steady
 @given(matrices, st.integers(0, 200))
 def test_concatenation_undoes_a_split(bits: np.ndarray, where: int) -> None:
@@ -173,6 +185,11 @@ def test_nothing_packs_to_nothing(shape: tuple[int, int]) -> None:
     assert packed.nbytes == shape[0] * row_bytes(shape[1])
     assert packed.unpack().shape == shape
     assert packed.unpack(np.float64).shape == shape
+
+
+@pytest.mark.xfail(strict=True, reason="reshape(0, -1) cannot infer the width")
+def test_no_rows_unpack_to_float32() -> None:
+    assert pack(np.zeros((0, 5))).unpack(np.float32).shape == (0, 5)
 
 
 @pytest.mark.parametrize("value", [2, -1, 255, 0.5, 1 + 1e-7, -1e-30, np.nan, np.inf, -np.inf])

@@ -8,8 +8,9 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import Any
 
 from bitreplay import __version__
 from bitreplay.errors import BitreplayError
@@ -30,7 +31,7 @@ PLAIN = {
     r"Expected an? <class '([^']+)'>\. Got value: ": r"expected \1, got ",
 }
 
-Commands = dict[str, Callable[..., object]]
+Commands = dict[str, Any]  # functions; jsonargparse has a wider type for them, and a dict's type must be the same
 
 
 def commands() -> Commands:
@@ -56,7 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     known = commands()
     try:
-        auto_cli(known, given, prog="bitreplay", description=DESCRIPTION, version=__version__, exit_on_error=False)
+        auto_cli(
+            known,
+            given,
+            prog="bitreplay",
+            description=DESCRIPTION,
+            version=__version__,
+            exit_on_error=False,
+            allow_abbrev=False,  # or the parser above the commands takes --p for a short --print_config
+        )
     except ArgumentError as error:
         command = next((word for word in given if word in known), "")
         code = _fail(_plain(str(error)) + _suggestion(str(error), command, known))

@@ -167,7 +167,9 @@ def test_the_tables_list_every_tensor_and_entry_of_a_memory(bits: int, tmp_path:
 CLASSIFIERS = {
     "thermometer, closed_form": GBMClassifier(p=2, em=EMOptions(), random_state=0),
     "fixed thermometer, bayes": GBMClassifier(binarizer=Thermometer(3), head="bayes", random_state=0),
-    "heaviside, replay": GBMClassifier(binarizer=Heaviside(4), head=Replay(hidden=(6,), epochs=1), random_state=0),
+    "heaviside, replay": GBMClassifier(
+        binarizer=Heaviside(4), head=Replay(hidden=(6,), epochs=1, min_steps=1), random_state=0
+    ),
 }
 
 

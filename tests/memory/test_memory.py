@@ -226,11 +226,14 @@ def test_remove_forgets_the_class_and_only_it() -> None:
 
 
 def test_draws_follow_a_class_that_was_replaced() -> None:
-    memory = random_memory(3, 50, {"cup": 2, "mug": 3})
-    memory.sample(10, generator=0)
-    memory.replace({"cup": Mixture(np.ones((1, 50), dtype=np.float32), np.ones(1), 7)})
-    assert memory.sample(20, ["cup"], generator=0)[0].all()
-    assert memory.count("cup") == 7
+    memory = random_memory(3, 50, {"cup": 2})
+    for value in (1, 0):
+        memory.sample(10, generator=0)
+        memory.sample(10, ["cup"], generator=0)
+        memory.replace({"cup": Mixture(np.full((1, 50), value, dtype=np.float32), np.ones(1), 7)})
+        assert (memory.sample(20, generator=0)[0] == value).all()
+        assert (memory.sample(20, ["cup"], generator=0)[0] == value).all()
+        assert memory.count("cup") == 7
 
 
 def test_a_copy_is_a_memory_of_its_own() -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pytest
 import torch
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.memory import BinaryMemory
@@ -106,7 +107,8 @@ def coins() -> npt.NDArray[np.float32]:
 @pytest.mark.parametrize("lag", [1, 2, STRETCH - 1, STRETCH, STRETCH + 1, 2 * STRETCH])
 def test_rows_do_not_depend_on_rows_before(coins: npt.NDArray[np.float32], lag: int) -> None:
     """Correlations of each of 512 bits with each bit of an earlier row, the row before or one of the stretch before."""
-    products = coins[:-lag].T @ coins[lag:]
+    with threadpool_limits(1):
+        products = coins[:-lag].T @ coins[lag:]
     scores = products / np.sqrt(len(coins) - lag)
     assert np.abs(np.diag(scores)).max() < stats.norm.isf(RARE / 2 / 512)  # the same bit
     assert np.abs(scores).max() < stats.norm.isf(RARE / 2 / 512**2)  # 7 sigma: a quarter of a million pairs
@@ -115,7 +117,8 @@ def test_rows_do_not_depend_on_rows_before(coins: npt.NDArray[np.float32], lag: 
 
 
 def test_bits_of_a_row_do_not_depend_on_each_other(coins: npt.NDArray[np.float32]) -> None:
-    scores = coins.T @ coins / np.sqrt(len(coins))
+    with threadpool_limits(1):
+        scores = coins.T @ coins / np.sqrt(len(coins))
     upper = scores[np.triu_indices(512, 1)]
     assert np.abs(upper).max() < stats.norm.isf(RARE / 2 / len(upper))
     assert abs(np.mean(upper**2) - 1) < SIGMA * np.sqrt(2 / len(upper))

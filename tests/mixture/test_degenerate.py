@@ -58,7 +58,7 @@ def test_no_prototype_is_a_training_sample() -> None:
     for seed in range(6):
         bits = outliers(seed)
         for min_count in (5, 0):
-            [mixture] = fit_mixtures([bits], EMOptions(6, min_count=min_count), generators=rngs(seed))
+            [mixture] = fit_mixtures([bits], EMOptions(10, min_count=min_count), generators=rngs(seed))
             nearest = np.abs(mixture.prototypes[:, None] - bits.astype(np.float32)).max(axis=2).min()
             if min_count:
                 assert nearest > 0.1
@@ -109,8 +109,10 @@ def test_the_procedure_with_naive_arithmetic(weights: str, d: int, max_iter: int
 
 @pytest.mark.parametrize(
     ("n", "min_count", "n_components", "expected"),
-    [(1, 5, 8, 1), (4, 5, 8, 1), (9, 5, 8, 1), (10, 5, 8, 2), (19, 5, 8, 3), (40, 5, 8, 8), (400, 5, 8, 8)]
-    + [(9, 2.5, 8, 3), (3, 0, 8, 3), (1, 0, 8, 1), (100, 0, 8, 8), (100, 1, 200, 100), (7, 100, 3, 1)],
+    [
+        *[(1, 5, 8, 1), (4, 5, 8, 1), (9, 5, 8, 1), (10, 5, 8, 2), (19, 5, 8, 3), (40, 5, 8, 8), (400, 5, 8, 8)],
+        *[(9, 2.5, 8, 3), (3, 0, 8, 3), (1, 0, 8, 1), (100, 0, 8, 8), (100, 1, 200, 100), (7, 100, 3, 1)],
+    ],
 )
 def test_components_to_begin_with(n: int, min_count: float, n_components: int, expected: int) -> None:
     assert EMOptions(n_components, min_count=min_count).components_for(n) == expected

@@ -66,7 +66,13 @@ def test_a_wide_class_equals_the_naive_one() -> None:
 HARD = [(512, 0.2, 3), (2048, 0.1, 24), (2048, 0.15, 2)]
 
 
-@pytest.mark.parametrize("kind", ENGINES)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("packed", marks=pytest.mark.xfail(strict=True, reason="responsibilities in float32")),
+        "torch",
+    ],
+)
 @pytest.mark.parametrize(("d", "spread", "seed"), HARD)
 def test_rounding_does_not_grow(kind: str, d: int, spread: float, seed: int) -> None:
     """The worst of 120 runs on overlapping clusters.

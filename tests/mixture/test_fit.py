@@ -1,5 +1,4 @@
-"""The procedure around EM: starts, warm-up, which start goes on, the stop rule, and independence of the circumstances.
-"""
+"""The procedure around EM: starts, warm-up, which start goes on, the stop rule, and what must not matter."""
 
 from __future__ import annotations
 
@@ -47,6 +46,7 @@ def test_the_best_start_after_the_warm_up_goes_on(objective: str, weights: str, 
     assert not mixture.converged
 
 
+@pytest.mark.xfail(strict=True, reason="engines stop before they evaluate a degenerate last step")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_choice_counts_the_last_warm_up_step_of_every_start(seed: int) -> None:
     """Also of starts that this very step leaves with a component on too few samples."""
@@ -175,6 +175,13 @@ def test_the_number_of_threads_does_not_matter() -> None:
             assert_identical(a, b)
 
 
+@pytest.mark.xfail(strict=True, reason="ThreadPoolExecutor(-1)")
+def test_all_cores() -> None:
+    classes = classes_of_many_sizes()
+    for a, b in zip(fit_mixtures(classes), fit_mixtures(classes, n_jobs=-1), strict=True):
+        assert_identical(a, b)
+
+
 def test_a_class_comes_out_the_same_whatever_it_is_fitted_with() -> None:
     classes = classes_of_many_sizes()
     together = fit_mixtures(classes, EMOptions(8), generators=rngs(*range(5)))
@@ -193,6 +200,27 @@ def test_classes_that_do_not_fit_into_one_group() -> None:
     assert [mixture.count for mixture in together] == [10] * 8
     for i in (0, 5, 6, 7):
         assert_identical(together[i], fit_mixtures([classes[i]], generators=rngs(i))[0])
+
+
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        (np.ones((10, 10)), "class 6 has 10 bits per sample, but class 0 has 30000"),
+        (np.ones((0, 30000)), "class 6 of 7 has no samples"),
+    ],
+)
+@pytest.mark.xfail(strict=True, reason="classes are checked within a group only")
+def test_bad_classes_in_another_group(odd: np.ndarray, message: str) -> None:
+    classes = [naive.clustered_bits(10, 30000, 2, seed) for seed in range(6)]
+    with pytest.raises(InputError, match=message):
+        fit_mixtures([*classes, odd])
+
+
+@pytest.mark.xfail(strict=True, run=False, reason="the kernel writes beyond its arrays")
+def test_bits_without_features() -> None:
+    for samples in (np.ones((50, 0)), pack(np.ones((50, 0)))):
+        with pytest.raises(InputError, match="no features"):
+            fit_mixtures([samples], EMOptions(3))
 
 
 def test_another_seed_is_another_fit() -> None:

@@ -11,6 +11,7 @@ import torch
 
 from bitreplay.binarizers import Thermometer
 from bitreplay.classifier import GBMClassifier
+from bitreplay.memory import BinaryMemory
 
 __all__ = ["GBM", "Contender", "Everything", "FineTuning", "Footprint", "NearestMean"]
 
@@ -78,7 +79,8 @@ class LinearLayer:
         optimizer = torch.optim.SGD(parameters, lr=LEARNING_RATE, momentum=MOMENTUM)
         targets = torch.from_numpy((labels[:, None] == self.classes).argmax(1))
         for _ in range(EPOCHS):
-            for rows in torch.randperm(len(bits), generator=self.generator).split(BATCH_SIZE):
+            order = torch.randperm(len(bits), generator=self.generator)
+            for rows in torch.split(order, BATCH_SIZE):
                 scores = torch.nn.functional.linear(bits[rows], weights, biases)
                 loss = torch.nn.functional.cross_entropy(scores, targets[rows])
                 optimizer.zero_grad()
@@ -150,7 +152,7 @@ class NearestMean:
     def predict(self, features: Array) -> Array:
         """The nearest mean by Euclidean distance."""
         distances = [np.square(features - mean).sum(axis=1) for mean in self.means.values()]
-        return np.array(list(self.means))[np.argmin(distances, axis=0)]
+        return np.asarray(np.array(list(self.means))[np.argmin(distances, axis=0)])
 
     def footprint(self) -> Footprint:
         """The means are the memory, and a decision needs nothing else."""
@@ -162,6 +164,7 @@ class GBM:
     """A generative binary memory, by way of the public classifier."""
 
     def __init__(self, head: str, prototypes: int, bits: int, p: int, seed: int) -> None:
+        BinaryMemory(bits)  # refuses bits out of range now, and not when other methods have run already
         self.name = f"GBM, {head.replace('_', ' ')}"
         self.classifier = GBMClassifier(prototypes, bits, p=p, head=head, random_state=seed)
 

@@ -20,9 +20,7 @@ from bitreplay.heads import HEADS
 __all__ = ["demo"]
 
 
-def demo(
-    output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 8, bits: int = 4, p: int = 4
-) -> None:
+def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 8, bits: int = 4, p: int = 4) -> None:
     """Learn scikit-learn's digits class by class and see who forgets.
 
     Five classes come first, then one at a time. Plain fine-tuning, the nearest class mean, a generative binary memory
@@ -45,6 +43,8 @@ def demo(
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"output must be a folder; {folder} is a file")
+    if prototypes < 1:
+        raise InputError(f"prototypes must be a positive integer; got {prototypes}")
     if not 0 <= seed < 2**32:
         raise InputError(f"seed must lie between 0 and 2^32 - 1; got {seed}")
 
@@ -56,17 +56,17 @@ def demo(
         *(GBM(head, prototypes, bits, p, seed) for head in HEADS),
         Everything(p, seed),
     ]
+    folder.mkdir(parents=True, exist_ok=True)  # now: better to fail at once than after all the work
     curves = _compete(contenders, digits, console)
     n_seen = tuple(day.n_seen for day in digits.days())
     results = Results(seed, prototypes, bits, p, tuple(digits.order), n_seen, curves)
-    for table in (accuracy_table(results), memory_table(results)):
-        console.print(table)
-        console.print()
-
-    folder.mkdir(parents=True, exist_ok=True)
     numbers = folder / "results.json"
     numbers.write_text(results.to_json(), encoding="utf-8")
     plots = write_plots(results, folder)
+
+    for table in (accuracy_table(results), memory_table(results)):
+        console.print(table)
+        console.print()
     console.print("Written:", *plots, numbers, soft_wrap=True, highlight=False)
     console.print()
     by_name = {curve.name: curve for curve in curves}

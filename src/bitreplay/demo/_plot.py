@@ -26,7 +26,7 @@ STYLES: dict[str, dict[str, Any]] = {
 }
 FORGETS = "fine-tuning"
 INK, FAINT = "#222222", "#666666"
-LOOK = {
+LOOK: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.spines.top": False,

@@ -52,7 +52,7 @@ class Digits:
     @property
     def order(self) -> list[int]:
         """Classes in the order they come."""
-        return np.random.default_rng(self.seed).permutation(N_CLASSES).tolist()
+        return [int(c) for c in np.random.default_rng(self.seed).permutation(N_CLASSES)]
 
     def days(self) -> Iterator[Day]:
         """Task 0, then one class at a time."""

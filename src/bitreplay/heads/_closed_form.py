@@ -32,6 +32,8 @@ __all__ = ["ClosedForm"]
 
 Floats = npt.NDArray[np.float64]
 
+NO_VARIANCE = 1e-3  # ours: what counts as the mean variance where no bit varies, as with one sample per class
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -105,7 +107,7 @@ class ClosedForm:
         rows = np.concatenate([m.between for m in moments])
         within = np.mean([m.within for m in moments], axis=0)
         variance = within.mean() + np.einsum("ij,ij->", rows, rows) / rows.shape[1] / n_classes  # mean(diag S)
-        diagonal = within + self.ridge * max(variance, np.finfo(np.float64).tiny)
+        diagonal = within + self.ridge * max(variance, NO_VARIANCE)
         shared = self.blend / n_classes
 
         # Solve B x = rhs for the means and the prototypes' deviations, by whichever of two forms of B is smaller.
