@@ -316,4 +316,5 @@ def test_head_objects_carry_their_options():
     clf = GBMClassifier(head=ClosedForm(blend=0.5)).fit(*GOOD)
     assert clf.head_.blend == 0.5
     assert GBMClassifier(head=Bayes(0.1)).fit(*GOOD).head_.clamp == 0.1
-    assert clf.head_.nbytes == 3 * (clf.memory_.mixture(0).prototypes.shape[0] + 1) * (6 + 1) * 4
+    n_rows = 3 * (1 + len(clf.memory_.mixture(0).weights))
+    assert clf.head_.nbytes == n_rows * (6 * 4 + 8)

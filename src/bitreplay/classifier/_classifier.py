@@ -325,7 +325,11 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _options(self) -> EMOptions:
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
-        if isinstance(self.prototypes, bool) or not isinstance(self.prototypes, int | np.integer) or self.prototypes < 1:
+        if (
+            isinstance(self.prototypes, bool)
+            or not isinstance(self.prototypes, int | np.integer)
+            or self.prototypes < 1
+        ):
             raise InputError(f"prototypes (K) must be a positive integer; got {self.prototypes!r}")
         return replace(self.em or EMOptions(), n_components=int(self.prototypes))
 

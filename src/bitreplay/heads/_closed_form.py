@@ -21,12 +21,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from bitreplay._products import product
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Label
-from bitreplay.mixture import Mixture, row_blocks
+from bitreplay.mixture import Mixture
 
 __all__ = ["ClosedForm"]
 
@@ -67,7 +68,8 @@ class ClosedForm:
     ridge: float = 0.05
     _moments: tuple[Moments, ...] = field(default=(), repr=False)
     _gram: Floats | None = field(default=None, repr=False)  # sum_c U_c^T U_c, kept where B is formed
-    _weights: Floats = field(default_factory=lambda: np.empty((0, 0)), repr=False)  # (n_c (K+1), D)
+    _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
+    # (n_c (K+1), D): first the linear parts of all classes, then everybody's first row, second row, ...
     _offsets: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     name = "closed_form"
@@ -150,19 +152,18 @@ class ClosedForm:
             self,
             _moments=moments,
             _gram=gram,
-            _weights=flat,
+            _weights=flat.astype(np.float32),
             _offsets=offsets.T.reshape(-1),
         )
 
     def scores(self, bits: PackedBits) -> Scores:
         """Half the negative Mahalanobis distance, up to a common constant."""
+        parts = product(bits, self._weights)
+        parts += self._offsets.astype(parts.dtype)
         n_classes = len(self._moments)
-        scores = np.empty((len(bits), n_classes))
-        for rows in row_blocks(*bits.shape):
-            parts = bits[rows].unpack(np.float64) @ self._weights.T + self._offsets
-            scores[rows] = parts[:, :n_classes]
-            for begin in range(n_classes, parts.shape[1], n_classes):
-                scores[rows] += np.square(parts[:, begin : begin + n_classes])
+        scores = parts[:, :n_classes].astype(np.float64)
+        for begin in range(n_classes, parts.shape[1], n_classes):
+            scores += np.square(parts[:, begin : begin + n_classes])
         return scores
 
     @property

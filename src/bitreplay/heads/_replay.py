@@ -19,12 +19,12 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._products import row_blocks
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate
 from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Label, Prior
-from bitreplay.mixture import row_blocks
 
 __all__ = ["Replay"]
 
@@ -201,7 +201,7 @@ class Replay:
 
 @contextlib.contextmanager
 def _threads_for(network: nn.Module) -> Iterator[None]:
-    """One thread for a small G: its matrices are too small to share, and waiting for each other costs up to 20 times."""
+    """One thread for a small G: its matrices are too small to share; on busy cores waiting costs up to 20 times."""
     before = torch.get_num_threads()
     small = sum(p.numel() for p in network.parameters()) < SMALL
     torch.set_num_threads(1 if small else before)

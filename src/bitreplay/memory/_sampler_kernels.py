@@ -20,7 +20,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from bitreplay.mixture._lanes import kernel, load, store
+from bitreplay._lanes import kernel, load, store
 
 __all__ = ["STRETCH", "WORDS", "draw", "expand_float32"]
 

@@ -1,6 +1,6 @@
 """Bernoulli mixtures: the estimator, and EM for many classes at once."""
 
-from bitreplay.mixture._density import joint_log_probability, linear_form, row_blocks
+from bitreplay.mixture._density import joint_log_probability, linear_form
 from bitreplay.mixture._estimator import BernoulliMixture
 from bitreplay.mixture._fit import Mixture, fit_mixtures
 from bitreplay.mixture._options import EMOptions

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from bitreplay._products import row_blocks
 from bitreplay.bits import PackedBits
 
-__all__ = ["joint_log_probability", "linear_form", "row_blocks"]
+__all__ = ["joint_log_probability", "linear_form"]
 
 Floats = npt.NDArray[np.float64]
-
-BLOCK = 2**23  # elements of unpacked bits that are alive at once: 64 MB in float64
 
 
 def linear_form(prototypes: npt.ArrayLike, weights: npt.ArrayLike, clamp: float) -> tuple[Floats, Floats]:
@@ -42,10 +39,3 @@ def joint_log_probability(bits: PackedBits | torch.Tensor, slopes: Floats, offse
         np.matmul(bits[rows].unpack(np.float64), slopes.T, out=scores[rows])
     scores += offsets
     return scores
-
-
-def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Slices of rows that are small enough to be unpacked."""
-    size = max(1, BLOCK // max(1, n_features))
-    for begin in range(0, n_rows, size):
-        yield slice(begin, min(begin + size, n_rows))

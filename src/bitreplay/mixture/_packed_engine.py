@@ -51,7 +51,7 @@ class PackedEngine:
             list(pool.map(work, parts))
 
     def _advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
-        from bitreplay.mixture._lanes import LANES
+        from bitreplay._lanes import LANES
         from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, run_em  # compiled on first use
 
         for run in runs:

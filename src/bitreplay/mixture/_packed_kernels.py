@@ -9,9 +9,9 @@ Layout: `planes[b, i]` is byte `b` of sample `i`; components come in groups of e
 feature, 8]` and responsibilities `[group, sample, 8]`. Components that do not exist have weight 0. Features are padded
 to whole bytes with bits that are never set.
 
-Scores are summed in float64: early in a run samples lie between components, a responsibility's rounding error is
-multiplied by about D/n in every step, and with float32 sums a run at D = 12544 can end in another optimum than the
-exact one.
+Early in a run samples lie between components, and a responsibility's rounding error is multiplied by about D/n in every
+step. Scores are therefore summed in float64 where there are many features: with float32 sums a run at D = 12544 can end
+in another optimum than the exact one. At D = 512 the difference stays under 1e-5 nats per sample.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ import math
 
 import numpy as np
 
-from bitreplay.mixture._lanes import LANES, add, kernel, load, log, store, zeros
+from bitreplay._lanes import LANES, add, kernel, load, log, store, zeros
+from bitreplay._product_kernels import add_products
+from bitreplay._products import FLOAT32_FEATURES
 
 __all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_em"]
 
@@ -43,30 +45,23 @@ def log_odds(prototypes, low, high, odds, log_zero):
         odds[e] = log(mu) - zero
 
 
-@kernel("void(float64[:,::1], int64, float64[:,::1])")
-def byte_table(odds, byte, table):
-    """Write the sum of the log-odds for every value that one byte of features can take."""
-    store(table, 0, zeros(table))
-    size = 1
-    for bit in range(8):
-        x = load(odds, 8 * byte + bit)
-        for value in range(size):
-            store(table, size + value, add(load(table, value), x))
-        size *= 2
+@kernel("void(uint8[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])")
+def exact_scores(planes, odds, base, scores):
+    """Write every sample's score: the components' base (row 0) and the log-odds of its bits, summed in float64."""
+    tables = np.empty((4, 256, LANES), dtype=np.float64)
+    for i in range(len(scores)):
+        store(scores, i, load(base, 0))
+    add_products(planes, odds, tables, scores)
 
 
-@kernel("void(uint8[:,::1], float64[:,::1], float64[:,:,::1], float64[:,::1])")
-def add_log_odds(planes, odds, tables, scores):
-    """Add every sample's log-odds under one group of components to its scores, four bytes at a time."""
-    n_bytes, n_samples = planes.shape
-    for b in range(0, n_bytes, 4):
-        for offset in range(4):
-            byte_table(odds, b + offset, tables[offset])
-        t0, t1, t2, t3 = tables[0], tables[1], tables[2], tables[3]
-        for i in range(n_samples):
-            left = add(load(t0, planes[b, i]), load(t1, planes[b + 1, i]))
-            right = add(load(t2, planes[b + 2, i]), load(t3, planes[b + 3, i]))
-            store(scores, i, add(load(scores, i), add(left, right)))
+@kernel("void(uint8[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])")
+def quick_scores(planes, odds, base, scores):
+    """The same with the log-odds summed in float32, which takes half the time."""
+    tables = np.empty((4, 256, LANES), dtype=np.float32)
+    sums = np.zeros((len(scores), LANES), dtype=np.float32)
+    add_products(planes, odds.astype(np.float32), tables, sums)
+    for i in range(len(scores)):
+        store(scores, i, add(load(base, 0), load(sums, i)))
 
 
 @kernel("UniTuple(float64, 2)(float64[:,:,::1], float32[:,:,::1], float64[:,::1])")
@@ -172,7 +167,6 @@ def e_step(planes, n_features, prototypes, weights, clamp, responsibilities, cou
     n_bytes, n_samples = planes.shape
     odds = np.zeros((8 * n_bytes, LANES), dtype=np.float64)  # padding keeps log-odds 0: it counts nothing
     log_zero = np.empty((n_features, LANES), dtype=np.float64)
-    tables = np.empty((4, 256, LANES), dtype=np.float64)
     scores = np.empty((groups, n_samples, LANES), dtype=np.float64)
     for g in range(groups):
         log_odds(prototypes[g, :n_features].ravel(), clamp, 1.0 - clamp, odds[:n_features].ravel(), log_zero.ravel())
@@ -181,10 +175,11 @@ def e_step(planes, n_features, prototypes, weights, clamp, responsibilities, cou
             base = add(base, load(log_zero, j))
         for k in range(LANES):
             log_zero[0, k] = math.log(weights[g, k]) if weights[g, k] > 0.0 else -math.inf
-        base = add(base, load(log_zero, 0))
-        for i in range(n_samples):
-            store(scores[g], i, base)
-        add_log_odds(planes, odds, tables, scores[g])
+        store(log_zero, 0, add(base, load(log_zero, 0)))
+        if n_features <= FLOAT32_FEATURES:
+            quick_scores(planes, odds, log_zero, scores[g])
+        else:
+            exact_scores(planes, odds, log_zero, scores[g])
     objectives = normalise(scores, responsibilities, counts)
     mass[:] = counts
     for g in range(groups):

@@ -47,8 +47,8 @@ def _slp_vectorizer() -> Iterator[None]:
         config.SLP_VECTORIZE = before
 
 
-def kernel(signature: str, *, slp: bool = True) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function for exactly `signature`, without the interpreter lock, and keep the machine code on disk.
+def kernel(*signatures: str, slp: bool = True) -> Callable[[Callable[..., Any]], Any]:
+    """Compile a function for exactly these signatures, without the interpreter lock, and keep the machine code on disk.
 
     Compilation happens when the module is imported, so modules with kernels are imported where they are first needed:
     the first fit after installation pays for it, later processes load the cache, and a process that only predicts
@@ -57,7 +57,7 @@ def kernel(signature: str, *, slp: bool = True) -> Callable[[Callable[..., Any]]
 
     def compile_(function: Callable[..., Any]) -> Any:
         with _slp_vectorizer() if slp else contextlib.nullcontext():
-            return numba.njit(signature, cache=True, **_OPTIONS)(function)
+            return numba.njit(list(signatures), cache=True, **_OPTIONS)(function)
 
     return compile_
 
