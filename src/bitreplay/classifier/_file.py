@@ -69,11 +69,14 @@ def from_content(
             )
         template: Head = head or blank(**described)
         binarizer = rebuild(saved["binarizer"], _part(tensors, "binarizer."))
+        width, encoder = int(saved["n_features_in"]), saved["options"]["encoder"]
+        if memory.fingerprint != binarizer.fingerprint(width, encoder):
+            raise ValueError("the memory was made with other thresholds than the binarizer has")
         options = {**saved["options"], "bits": memory.bits, "binarizer": binarizer, "head": template}
         options["em"] = EMOptions(**options["em"]) if options["em"] else None
         clf = cls(**options)
         clf.seed_, clf.n_calls_ = int(saved["seed"]), int(saved["n_calls"])
-        clf.temperature_, clf.n_features_in_ = float(saved["temperature"]), int(saved["n_features_in"])
+        clf.temperature_, clf.n_features_in_ = float(saved["temperature"]), width
         clf.binarizer_, clf.memory_ = binarizer, memory
         clf.head_ = template.restore(memory, binarizer, _part(tensors, "head."), clf.seed_)
         clf.classes_ = sorted_classes(memory.labels)

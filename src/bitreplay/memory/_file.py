@@ -34,7 +34,10 @@ Tensors = dict[str, npt.NDArray[Any]]
 def write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
     """Write tensors and JSON content to `path`, atomically."""
     description = json.dumps(
-        {"kind": kind, "format_version": FORMAT_VERSION, **content}, separators=(",", ":"), allow_nan=False
+        {"kind": kind, "format_version": FORMAT_VERSION, **content},
+        separators=(",", ":"),
+        allow_nan=False,
+        ensure_ascii=False,  # safetensors would escape the escapes: seven bytes for a letter of two
     )
     blank = {**tensors, CHECKSUM: np.zeros(32, dtype=np.uint8)}
     raw = bytearray(safetensors.numpy.save(blank, metadata={KEY: description}))
@@ -64,14 +67,16 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
         version = content["format_version"]
     except (KeyError, TypeError, ValueError, IndexError, RecursionError):
         raise FileFormatError(f"{name} is not a bitreplay file, or its beginning is damaged") from None
-    if isinstance(version, int) and version > FORMAT_VERSION:
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise FileFormatError(f"{name} is not a bitreplay file: its format version is {version!r}")
+    if version > FORMAT_VERSION:
         raise FileFormatError(
             f"{name} has format version {version}, but this bitreplay reads up to {FORMAT_VERSION}: please upgrade it"
         )
     try:
         begin, end = _checksum_span(raw)
         blank = raw[:begin] + bytes(32) + raw[end:]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise FileFormatError(f"{name} is damaged: its checksum is missing") from None
     if hashlib.sha256(blank).digest() != raw[begin:end]:
         raise FileFormatError(f"{name} is truncated or altered: its checksum does not fit its content")

@@ -30,6 +30,10 @@ def as_label(value: Any) -> Label:
         raise InputError(f"a class label must be finite; got {value!r}")
     if not isinstance(value, str | int | float):  # bool is an int
         raise InputError(f"a class label must be text or a number; got {value!r} of type {type(value).__name__}")
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise InputError(f"a class label must be text that can be written as UTF-8; got {value!r}")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise InputError("a class label must fit in 64 bits")
     return value
 
 
@@ -38,7 +42,9 @@ def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:
     values = list(labels)
     kinds = {str if isinstance(v, str) else type(v) for v in values}
     if len(kinds) <= 1 or kinds <= {int, float}:
-        return np.array(values) if values else np.empty(0, dtype=np.int64)
+        array = np.array(values) if values else np.empty(0, dtype=np.int64)
+        if array.tolist() == values:  # NumPy drops zeros at the end of text and digits of integers among floats
+            return array
     mixed = np.empty(len(values), dtype=object)
     mixed[:] = values
     return mixed

@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.bits import BitsLike, pack
-from bitreplay.errors import FileFormatError, FingerprintError, InputError
+from bitreplay.errors import InputError
 from bitreplay.memory import _file
+from bitreplay.memory._content import from_content, to_content
 from bitreplay.memory._fingerprint import Fingerprint
 from bitreplay.memory._labels import Label, as_label, label_array
-from bitreplay.memory._quantisation import check_bits, decode_weights, from_stream, to_stream
+from bitreplay.memory._quantisation import check_bits, decode_weights
 from bitreplay.memory._sampler import Generator, Output, Sampler, check_output, draw_seed
 from bitreplay.memory._table import PrototypeTable
 from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
@@ -57,7 +58,11 @@ class BinaryMemory:
 
     def __init__(self, bits: int = 3, fingerprint: Fingerprint | int | None = None) -> None:
         self.bits = check_bits(bits)  # 3: sec. 5.2, "for q >= 3, GBM outperforms LR"
-        self.fingerprint = Fingerprint(fingerprint) if isinstance(fingerprint, int) else fingerprint
+        if isinstance(fingerprint, int | np.integer):
+            fingerprint = Fingerprint(fingerprint if isinstance(fingerprint, bool) else int(fingerprint))
+        if not isinstance(fingerprint, Fingerprint | None):
+            raise InputError(f"fingerprint must be a Fingerprint, a number of bits or None; got {fingerprint!r}")
+        self.fingerprint = fingerprint
         self._set(PrototypeTable(self.bits, self.fingerprint.n_features if self.fingerprint else 0))
 
     def _set(self, table: PrototypeTable) -> None:
@@ -81,7 +86,7 @@ class BinaryMemory:
     @property
     def size_bits(self) -> int:
         """Size as the paper counts it: K * D * q, summed over the classes (sec. 5)."""
-        return sum(self._table.sizes) * self._table.n_features * self.bits
+        return self._table.size_bits
 
     @property
     def nbytes(self) -> int:
@@ -109,18 +114,7 @@ class BinaryMemory:
 
     def summary(self) -> str:
         """A table of the classes: samples, prototypes, size."""
-        table = self._table
-        rows = [("class", "samples", "prototypes", "bits")]
-        for label, count, size in zip(table.labels, table.counts, table.sizes, strict=True):
-            rows.append((str(label), f"{count:,}", str(size), f"{size * table.n_features * self.bits:,}"))
-        rows.append(("total", f"{sum(table.counts):,}", str(sum(table.sizes)), f"{self.size_bits:,}"))
-        widths = [max(len(row[i]) for row in rows) for i in range(4)]
-        lines = [
-            f"{row[0]:<{widths[0]}}  " + "  ".join(f"{c:>{w}}" for c, w in zip(row[1:], widths[1:], strict=True))
-            for row in rows
-        ]
-        rule = "-" * len(lines[0])
-        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
+        return self._table.summary()
 
     # ------------------------------------------------------------------ change
 
@@ -136,20 +130,16 @@ class BinaryMemory:
         fingerprint : Fingerprint, optional
             What the mixture's bits mean; refused if it differs from the memory's.
         """
-        self.add_all({label: mixture}, fingerprint=fingerprint)
+        self.add_all({as_label(label): mixture}, fingerprint=fingerprint)
 
     def add_all(self, mixtures: Mapping[Label, Mixture], *, fingerprint: Fingerprint | None = None) -> None:
         """Add the mixtures of several new classes: all of them, or none if one is refused."""
         named = {as_label(label): mixture for label, mixture in mixtures.items()}
         if not named:
             return
-        widths = sorted({np.shape(mixture.prototypes)[-1] for mixture in named.values()})
-        expected = self.fingerprint or fingerprint or Fingerprint(int(widths[0]))
+        shape = np.shape(next(iter(named.values())).prototypes) or (1,)  # with_classes refuses what is not (K, D)
+        expected = self.fingerprint or fingerprint or Fingerprint(shape[-1])
         expected.require(fingerprint or expected, "add")
-        if widths != [expected.n_features]:
-            raise FingerprintError(
-                f"prototypes of {widths} bits cannot be added to a memory of {expected.n_features} bits"
-            )
         table = self._table if len(self) else PrototypeTable(self.bits, expected.n_features)
         self._set(table.with_classes(named))
         self.fingerprint = expected
@@ -187,7 +177,9 @@ class BinaryMemory:
             raise InputError(
                 f"memories of q={self.bits} and q={other.bits} cannot be merged: both must use the same number of bits"
             )
-        if prototypes is not None and (not isinstance(prototypes, int) or prototypes < 1):
+        if prototypes is not None and (
+            isinstance(prototypes, bool) or not isinstance(prototypes, int | np.integer) or prototypes < 1
+        ):
             raise InputError(f"prototypes must be a positive integer; got {prototypes!r}")
         shared, new = {}, {}
         for label in other.labels:
@@ -244,6 +236,8 @@ class BinaryMemory:
         if not isinstance(n, int | np.integer) or n < 1:
             raise InputError(f"n must be a positive integer; got {n!r}")
         check_output(output)
+        if not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+            raise InputError(f"n_jobs must be a positive integer; got {n_jobs!r}")
         sampler, _, labels = self._drawer(None if classes is None else tuple(as_label(c) for c in classes), prior)
         bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs)
         return bits, labels[rows]
@@ -258,9 +252,9 @@ class BinaryMemory:
 
     def _drawer(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
         chosen = self.labels if classes is None else classes
+        if prior not in get_args(Prior):
+            raise InputError(f"prior must be one of {', '.join(get_args(Prior))}; got {prior!r}")
         if (chosen, prior) not in self._drawers:
-            if prior not in get_args(Prior):
-                raise InputError(f"prior must be one of {', '.join(get_args(Prior))}; got {prior!r}")
             if not chosen:
                 raise InputError("there is no class to draw from")
             if len(set(chosen)) != len(chosen):
@@ -285,46 +279,23 @@ class BinaryMemory:
         _file.write(path, "memory", *self.to_content())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> BinaryMemory:
-        """Read a memory, or the memory inside a saved classifier."""
-        return cls.from_content(*_file.read(path), os.fspath(path))
+    def load(cls, path: str | os.PathLike[str], *, fingerprint: Fingerprint | None = None) -> BinaryMemory:
+        """Read a memory, or the memory inside a saved classifier; given a `fingerprint`, refuse bits of another kind."""
+        memory = cls.from_content(*_file.read(path), os.fspath(path))
+        if fingerprint is not None and memory.fingerprint is not None:
+            fingerprint.require(memory.fingerprint, "load")
+        return memory
 
     def to_content(self) -> tuple[dict[str, Any], _file.Tensors]:
         """The memory as JSON content and tensors, for a file."""
         if self.fingerprint is None:
             raise InputError("an empty memory whose number of bits is not known cannot be saved")
-        table = self._table
-        content = {"bits": self.bits, "fingerprint": self.fingerprint.to_json(), "labels": list(self.labels)}
-        tensors = {
-            "memory.codes": to_stream(table.codes, self.bits, self.n_features),
-            "memory.weights": table.weights,
-            "memory.counts": np.array(table.counts, dtype=np.uint32),
-            "memory.sizes": np.array(table.sizes, dtype=np.uint16),
-        }
-        return {"memory": content}, tensors
+        return to_content(self._table, self.fingerprint)
 
     @classmethod
     def from_content(cls, content: Mapping[str, Any], tensors: _file.Tensors, name: str) -> BinaryMemory:
         """Rebuild a memory from what :meth:`to_content` gave; `name` is the file's, for messages."""
-        try:
-            described = content["memory"]
-            memory = cls(described["bits"], Fingerprint(**described["fingerprint"]))
-            labels = tuple(as_label(label) for label in described["labels"])
-            sizes, counts, weights = (tensors[f"memory.{part}"] for part in ("sizes", "counts", "weights"))
-            if not len(labels) == len(set(labels)) == len(sizes) == len(counts) or len(weights) != sizes.sum():
-                raise ValueError("labels, counts and weights do not fit together")
-            codes = from_stream(tensors["memory.codes"], memory.bits, int(sizes.sum()), memory.n_features)
-            memory._set(
-                PrototypeTable(
-                    memory.bits,
-                    memory.n_features,
-                    labels,
-                    tuple(counts.tolist()),
-                    tuple(sizes.tolist()),
-                    weights,
-                    codes,
-                )
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise FileFormatError(f"{name} does not hold a memory as this version writes it: {error}") from None
+        table, fingerprint = from_content(content, tensors, name)
+        memory = cls(table.bits, fingerprint)
+        memory._set(table)
         return memory

@@ -103,6 +103,8 @@ def from_stream(stream: npt.NDArray[Any], bits: int, n_prototypes: int, n_featur
     if bits == FLOAT:
         if stream.dtype != np.float32 or stream.shape != (n_prototypes, n_features):
             raise ValueError(f"float prototypes of shape {stream.shape}, expected {(n_prototypes, n_features)}")
+        if not ((stream >= 0) & (stream <= 1)).all():
+            raise ValueError("prototypes that do not lie in [0, 1]")
         return stream
     n_bits = n_prototypes * bits * n_features
     if stream.dtype != np.uint8 or stream.shape != (-(-n_bits // 8),):

@@ -56,14 +56,13 @@ class Sampler:
         components = np.empty(n, dtype=np.int64)
         whole = np.uint64(seed)
         if n_jobs == 1 or n < PARALLEL_ROWS:
-            kernels.draw(self.planes, self.cumulative, whole, 0, components, rows)
+            self._draw_part(whole, slice(0, n), components, rows)
         else:
             share = -(-n // (n_jobs * kernels.STRETCH)) * kernels.STRETCH  # whole stretches
             with ThreadPoolExecutor(n_jobs) as pool:
-                for begin in range(0, n, share):
-                    part = slice(begin, begin + share)
-                    first = begin // kernels.STRETCH
-                    pool.submit(kernels.draw, self.planes, self.cumulative, whole, first, components[part], rows[part])
+                parts = [slice(begin, begin + share) for begin in range(0, n, share)]
+                for future in [pool.submit(self._draw_part, whole, part, components, rows) for part in parts]:
+                    future.result()
         packed = rows.view(np.uint8).reshape(n, -1)
         if output == "float32":
             floats = np.empty((n, self.n_features), dtype=np.float32)
@@ -71,6 +70,12 @@ class Sampler:
             return floats, components
         bits = PackedBits(np.ascontiguousarray(packed[:, : row_bytes(self.n_features)]), self.n_features)
         return (bits if output == "packed" else bits.unpack()), components
+
+    def _draw_part(self, seed: np.uint64, part: slice, components: npt.NDArray[np.int64], rows: Any) -> None:
+        from bitreplay.memory import _sampler_kernels as kernels
+
+        first = part.start // kernels.STRETCH
+        kernels.draw(self.planes, self.cumulative, seed, first, components[part], rows[part])
 
 
 def draw_seed(generator: Generator) -> int:

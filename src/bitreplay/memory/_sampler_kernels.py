@@ -105,9 +105,7 @@ def _draw_stretch(planes, cumulative, seed, stretch, components, rows):
     """
     n_planes, n_blocks = planes.shape[1], planes.shape[2]
     work = np.empty((6, WORDS), dtype=np.uint64)
-    key = _splitmix(seed) + (
-        np.uint64(stretch) << np.uint64(6)
-    )  # 32 counters seed the generators, the others choose components
+    key = _splitmix(seed) + (np.uint64(stretch) << np.uint64(6))  # 64 counters per stretch, of which 32 seed it
     for i in range(4):
         for w in range(WORDS):
             work[i, w] = _splitmix(key + np.uint64(WORDS * i + w))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay.errors import InputError, UnknownClassError
+from bitreplay.errors import FingerprintError, InputError, UnknownClassError
 from bitreplay.memory._labels import Label
 from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights
 from bitreplay.mixture import Mixture
@@ -59,12 +59,33 @@ class PrototypeTable:
         prototypes = decode(self.codes[rows], self.bits, self.n_features)
         return Mixture(prototypes, decode_weights(self.weights[rows]), self.counts[position])
 
+    @property
+    def size_bits(self) -> int:
+        """K * D * q, summed over the classes."""
+        return sum(self.sizes) * self.n_features * self.bits
+
+    def summary(self) -> str:
+        """A line per class: samples, prototypes, bits."""
+        rows = [("class", "samples", "prototypes", "bits")]
+        for label, count, size in zip(self.labels, self.counts, self.sizes, strict=True):
+            rows.append((str(label), f"{count:,}", str(size), f"{size * self.n_features * self.bits:,}"))
+        rows.append(("total", f"{sum(self.counts):,}", str(sum(self.sizes)), f"{self.size_bits:,}"))
+        first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
+        lines = [
+            "  ".join(
+                [f"{row[0]:<{first}}", *(f"{cell:>{width}}" for cell, width in zip(row[1:], others, strict=True))]
+            )
+            for row in rows
+        ]
+        rule = "-" * len(lines[0])
+        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
+
     def with_classes(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
         """A table with further classes behind those that it has, whose codes are not touched."""
         for label, mixture in mixtures.items():
             if label in self.labels:
                 raise InputError(f"class {label!r} is in the memory already; remove it first, or merge")
-            check_mixture(label, mixture)
+            check_mixture(label, mixture, self.n_features)
         return replace(
             self,
             labels=self.labels + tuple(mixtures),
@@ -108,7 +129,7 @@ class PrototypeTable:
         return table
 
 
-def check_mixture(label: Any, mixture: Mixture) -> None:
+def check_mixture(label: Any, mixture: Mixture, n_features: int) -> None:
     """Refuse a mixture that could not be stored faithfully."""
     prototypes, weights = np.asarray(mixture.prototypes), np.asarray(mixture.weights)
     if prototypes.ndim != 2 or weights.shape != prototypes.shape[:1] or not 1 <= len(weights) <= MAX_PROTOTYPES:
@@ -116,9 +137,13 @@ def check_mixture(label: Any, mixture: Mixture) -> None:
             f"the mixture of class {label!r} needs 1 to {MAX_PROTOTYPES} prototypes and as many weights; "
             f"got shapes {prototypes.shape} and {weights.shape}"
         )
-    if not ((prototypes >= 0) & (prototypes <= 1)).all():
-        raise InputError(f"the prototypes of class {label!r} must lie in [0, 1]")
-    if not (weights > 0).all() or not np.isfinite(weights).all():
+    if prototypes.shape[1] != n_features:
+        raise FingerprintError(
+            f"prototypes of {prototypes.shape[1]} bits (class {label!r}) do not fit into a memory of {n_features} bits"
+        )
+    if prototypes.dtype.kind not in "biuf" or not ((prototypes >= 0) & (prototypes <= 1)).all():
+        raise InputError(f"the prototypes of class {label!r} must be numbers in [0, 1]")
+    if weights.dtype.kind not in "biuf" or not (weights > 0).all() or not np.isfinite(weights).all():
         raise InputError(f"the mixing weights of class {label!r} must be positive")
-    if not 1 <= mixture.count < 2**32:
-        raise InputError(f"the count of class {label!r} must be a positive number under 2^32; got {mixture.count!r}")
+    if not isinstance(mixture.count, int | np.integer) or not 1 <= mixture.count < 2**32:
+        raise InputError(f"the count of class {label!r} must be a positive integer under 2^32; got {mixture.count!r}")

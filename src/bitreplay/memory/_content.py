@@ -1,0 +1,55 @@
+"""A memory as JSON content and tensors, and back (docs/format.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bitreplay.errors import FileFormatError
+from bitreplay.memory._file import Tensors
+from bitreplay.memory._fingerprint import Fingerprint
+from bitreplay.memory._labels import as_label
+from bitreplay.memory._quantisation import check_bits, from_stream, to_stream
+from bitreplay.memory._table import PrototypeTable
+
+__all__ = ["from_content", "to_content"]
+
+KINDS = {"sizes": np.uint16, "counts": np.uint32, "weights": np.uint16}
+
+
+def to_content(table: PrototypeTable, fingerprint: Fingerprint) -> tuple[dict[str, Any], Tensors]:
+    """What a file says of a memory, and its tensors."""
+    content = {"bits": table.bits, "fingerprint": fingerprint.to_json(), "labels": list(table.labels)}
+    tensors = {
+        "memory.codes": to_stream(table.codes, table.bits, table.n_features),
+        "memory.weights": table.weights,
+        "memory.counts": np.array(table.counts, dtype=np.uint32),
+        "memory.sizes": np.array(table.sizes, dtype=np.uint16),
+    }
+    return {"memory": content}, tensors
+
+
+def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tuple[PrototypeTable, Fingerprint]:
+    """The memory's table and fingerprint; whatever does not fit together is refused. `name` is the file's."""
+    try:
+        described = content["memory"]
+        bits, fingerprint = check_bits(described["bits"]), Fingerprint(**described["fingerprint"])
+        if not isinstance(described["labels"], list):
+            raise TypeError("labels are not a list")
+        labels = tuple(as_label(label) for label in described["labels"])
+        for part, kind in KINDS.items():
+            if tensors[f"memory.{part}"].dtype != kind or not tensors[f"memory.{part}"].all():
+                raise ValueError(f"{part} are not positive integers of {np.dtype(kind).itemsize} bytes")
+        sizes, counts, weights = (tensors[f"memory.{part}"] for part in KINDS)
+        fitting = sizes.shape == counts.shape == (len(labels),) and len(set(labels)) == len(labels)
+        if not fitting or weights.shape != (sizes.sum(),):
+            raise ValueError("labels, counts and weights do not fit together")
+        codes = from_stream(tensors["memory.codes"], bits, int(sizes.sum()), fingerprint.n_features)
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileFormatError(f"{name} does not hold a memory as this version writes it: {error}") from None
+    table = PrototypeTable(
+        bits, fingerprint.n_features, labels, tuple(counts.tolist()), tuple(sizes.tolist()), weights, codes
+    )
+    return table, fingerprint
