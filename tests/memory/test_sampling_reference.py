@@ -73,7 +73,8 @@ def slow_rows(codes: np.ndarray, bits: int, shares: list[float], seed: int, n: i
             mine = [int(codes[k, j]) if j < n_features else 0 for j in range(begin, begin + 512)]
             digits: list[list[int]] = [[] for _ in mine]
             drawn: list[int | None] = [None] * 512
-            while None in drawn and len(digits[0]) < 64:
+            # It is asked whether any bit is still open after eight digits, and then after every second one.
+            while len(digits[0]) < 8 or len(digits[0]) % 2 or (None in drawn and len(digits[0]) < 64):
                 numbers = [next(generator) for generator in words]
                 for j in range(512):
                     digits[j].append(numbers[j // 64] >> (j % 64) & 1)

@@ -22,24 +22,29 @@ def outliers(seed: int, n: int = 60, d: int = 64) -> naive.Bits:
 
 
 @pytest.mark.parametrize("weights", ["learned", "fixed"])
-@pytest.mark.parametrize("seed", range(6))
-def test_every_survivor_rests_on_enough_samples(weights: str, seed: int) -> None:
-    bits = outliers(seed)
-    options = EMOptions(6, weights=weights, tol=0.0, max_iter=60)
-    [mixture] = fit_mixtures([bits], options, generators=rngs(seed))
-    # After sixty steps EM stands still, unless components were merged in the last ones. Then one step more or less
-    # matters little: half a sample is allowed for it, and the floor itself is checked on the weights, which are the
-    # effective counts of the last M-step.
-    counts = naive.effective_counts(bits, mixture.prototypes, mixture.weights, options.clamp)
-    assert counts.min() > 4.5
-    assert counts.sum() == pytest.approx(60)
-    if weights == "learned":
-        assert (mixture.weights * mixture.count).min() > 5 - 1e-9
-        np.testing.assert_allclose(mixture.weights * mixture.count, counts, atol=0.5)
-
-    # The floor is what keeps them away: without it some component rests on an outlier alone.
-    [free] = fit_mixtures([bits], EMOptions(6, weights=weights, tol=0.0, max_iter=60, min_count=0))
-    assert naive.effective_counts(bits, free.prototypes, free.weights, options.clamp).min() < 4
+def test_every_survivor_rests_on_enough_samples(weights: str) -> None:
+    """Where EM has come to rest, one more E-step says on how many samples each component rests."""
+    at_rest = degenerate_without = 0
+    for seed in range(12):
+        bits = outliers(seed)
+        [mixture], [free] = (
+            fit_mixtures(
+                [bits],
+                EMOptions(4, weights=weights, tol=0.0, max_iter=80, min_count=min_count),
+                generators=rngs(seed),
+            )
+            for min_count in (5, 0)
+        )
+        if abs(mixture.lower_bounds[-1] - mixture.lower_bounds[-2]) < 1e-3:
+            at_rest += 1
+            counts = naive.effective_counts(bits, mixture.prototypes, mixture.weights, 0.02)
+            assert counts.min() > 5 - 0.1
+            if weights == "learned":
+                np.testing.assert_allclose(mixture.weights * mixture.count, counts, atol=0.1)
+        # The floor is what keeps them away: without it some component rests on an outlier or two.
+        degenerate_without += naive.effective_counts(bits, free.prototypes, free.weights, 0.02).min() < 4
+    assert at_rest >= 4
+    assert degenerate_without >= 6
 
 
 @pytest.mark.parametrize("min_count", [2, 5, 12.5, 20])

