@@ -75,6 +75,8 @@ class PackedBits:
 
     def __getitem__(self, rows: int | slice | Sequence[int] | Array) -> PackedBits:
         """Select rows by position, slice, index array or boolean mask; always a matrix."""
+        if isinstance(rows, tuple):
+            raise InputError("packed bits can be selected by row only; unpack them to select columns")
         if isinstance(rows, int | np.integer):
             rows = [int(rows)]
         return PackedBits(self.data[rows], self.n_features)
@@ -92,7 +94,7 @@ class PackedBits:
     def unpack(self, dtype: npt.DTypeLike = np.uint8) -> Array:
         """The matrix with one value per element, 0 and 1 in `dtype`."""
         if np.dtype(dtype) == np.float32:
-            floats = np.take(BYTE_TO_FLOATS, self.data, axis=0).reshape(len(self), -1)
+            floats = np.take(BYTE_TO_FLOATS, self.data, axis=0).reshape(len(self), 8 * self.data.shape[1])
             return floats if floats.shape[1] == self.n_features else np.ascontiguousarray(floats[:, : self.n_features])
         bits = np.unpackbits(self.data, axis=1, count=self.n_features, bitorder="little")
         return bits.astype(dtype, copy=False)
@@ -142,7 +144,11 @@ def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
     """Check that `values` is a matrix of zeros and ones and return it with one byte per value."""
     if isinstance(values, PackedBits):
         return values.unpack()
-    array = values.detach().cpu().numpy() if isinstance(values, torch.Tensor) else np.asarray(values)
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu()
+        array = (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # NumPy has no bfloat16
+    else:
+        array = np.asarray(values)
     if array.ndim != 2:
         raise InputError(f"bits must be a matrix (rows x features); got shape {array.shape}")
     if array.dtype == np.bool_:

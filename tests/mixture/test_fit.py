@@ -46,7 +46,6 @@ def test_the_best_start_after_the_warm_up_goes_on(objective: str, weights: str, 
     assert not mixture.converged
 
 
-@pytest.mark.xfail(strict=True, reason="engines stop before they evaluate a degenerate last step")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_choice_counts_the_last_warm_up_step_of_every_start(seed: int) -> None:
     """Also of starts that this very step leaves with a component on too few samples."""
@@ -183,7 +182,6 @@ def test_the_number_of_threads_does_not_matter() -> None:
             assert_identical(a, b)
 
 
-@pytest.mark.xfail(strict=True, reason="ThreadPoolExecutor(-1)")
 def test_all_cores() -> None:
     classes = classes_of_many_sizes()
     for a, b in zip(fit_mixtures(classes), fit_mixtures(classes, n_jobs=-1), strict=True):
@@ -217,14 +215,12 @@ def test_classes_that_do_not_fit_into_one_group() -> None:
         (np.ones((0, 30000)), "class 6 of 7 has no samples"),
     ],
 )
-@pytest.mark.xfail(strict=True, reason="classes are checked within a group only")
 def test_bad_classes_in_another_group(odd: np.ndarray, message: str) -> None:
     classes = [naive.clustered_bits(10, 30000, 2, seed) for seed in range(6)]
     with pytest.raises(InputError, match=message):
         fit_mixtures([*classes, odd])
 
 
-@pytest.mark.xfail(strict=True, run=False, reason="the kernel writes beyond its arrays")
 def test_bits_without_features() -> None:
     for samples in (np.ones((50, 0)), pack(np.ones((50, 0)))):
         with pytest.raises(InputError, match="no features"):

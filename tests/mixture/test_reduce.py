@@ -102,7 +102,6 @@ def test_prototypes_of_exact_bits() -> None:
         ([random_mixture(2, 5, 9, 0), random_mixture(2, 6, 9, 0)], 2, r"widths.*\[5, 6\]"),
     ],
 )
-@pytest.mark.xfail(strict=True, reason="errors of NumPy")
 def test_what_cannot_be_combined(mixtures: list[Mixture], n_components: int, message: str) -> None:
     with pytest.raises(InputError, match=message):
         combine(mixtures, n_components)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from joblib import effective_n_jobs
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
@@ -66,7 +67,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState or None
         Seed of everything random.
     n_jobs : int, optional
-        Threads; results do not depend on it.
+        Threads, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
 
     Attributes
     ----------
@@ -241,7 +242,9 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 bits = concatenate([replayed, bits])
             gathered[label] = bits
         generators = [_generator(seed, label, calls, 0) for label in gathered]
-        fitted = fit_mixtures(list(gathered.values()), options, generators=generators, n_jobs=self.n_jobs or 1)
+        fitted = fit_mixtures(
+            list(gathered.values()), options, generators=generators, n_jobs=effective_n_jobs(self.n_jobs)
+        )
         mixtures: dict[Label, Mixture] = dict(zip(gathered, fitted, strict=True))
         memory = previous.copy()
         known = {label: mixture for label, mixture in mixtures.items() if label in previous}

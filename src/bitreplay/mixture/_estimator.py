@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from joblib import effective_n_jobs
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
@@ -39,7 +40,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState or None
         Seeds the starts and `sample`.
     n_jobs : int or None
-        Threads over the starts; the result does not depend on it. None means one.
+        Threads over the starts, as in scikit-learn: None means one, -1 all cores. The result does not depend on it.
 
     Attributes
     ----------
@@ -103,9 +104,16 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: BitsLike, y: object = None) -> BernoulliMixture:
         """Fit the mixture to binary samples; `y` is ignored."""
         options = EMOptions.of(self)
-        bits = self._bits(X, reset=True)
+        before = dict(self.__dict__)
+        try:
+            bits = self._bits(X, reset=True)
+        except BaseException:  # what is refused changes nothing, not even the number of features
+            self.__dict__ = before
+            raise
         seed = check_random_state(self.random_state).randint(2**31)
-        [mixture] = fit_mixtures([bits], options, generators=[np.random.default_rng(seed)], n_jobs=self.n_jobs or 1)
+        [mixture] = fit_mixtures(
+            [bits], options, generators=[np.random.default_rng(seed)], n_jobs=effective_n_jobs(self.n_jobs)
+        )
         self.prototypes_ = _like(X, mixture.prototypes)
         self.weights_ = _like(X, mixture.weights)
         self.converged_ = mixture.converged

@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import torch
+from joblib import effective_n_jobs
 
 from bitreplay.bits import BitsLike, PackedBits, pack
 from bitreplay.errors import InputError
@@ -90,7 +91,7 @@ def fit_mixtures(
         One source of randomness per class, so that a class comes out the same whatever it is fitted together with.
         Seeds 0, 1, 2, ... by default.
     n_jobs : int
-        Threads; the result does not depend on it.
+        Threads, -1 for all cores; the result does not depend on it.
 
     Returns
     -------
@@ -110,9 +111,10 @@ def fit_mixtures(
         generators = [np.random.default_rng(seed) for seed in range(len(classes))]
     if len(generators) != len(classes):
         raise InputError(f"one generator per class is expected; got {len(generators)} for {len(classes)} classes")
+    samples = _check_classes(classes)
     mixtures: list[Mixture] = []
-    for group in _groups(classes, options):
-        engine = _engine([classes[i] for i in group], options, n_jobs)
+    for group in _groups(samples, options):
+        engine = _engine([samples[i] for i in group], options, effective_n_jobs(n_jobs))
         mixtures += _fit_group(engine, options, [generators[i] for i in group])
     return mixtures
 
@@ -122,26 +124,36 @@ def one_component(centroid: Floats, count: int) -> Mixture:
     return Mixture(centroid[None].astype(np.float32), np.ones(1), count)
 
 
-def _groups(classes: Sequence[BitsLike], options: EMOptions) -> Iterator[range]:
-    if not classes:
-        return
-    width = np.shape(classes[0])[-1] if not isinstance(classes[0], PackedBits) else classes[0].n_features
-    size = max(1, GROUP_BYTES // (options.n_init * options.n_components * max(1, width) * 8))
-    for begin in range(0, len(classes), size):
-        yield range(begin, min(begin + size, len(classes)))
+def _check_classes(classes: Sequence[BitsLike]) -> Sequence[PackedBits | torch.Tensor]:
+    """Tensors on another device as they are, everything else packed; all of one width, none without samples."""
+    tensors = [samples for samples in classes if isinstance(samples, torch.Tensor) and samples.device.type != "cpu"]
+    checked: Sequence[PackedBits | torch.Tensor] = (
+        tensors if len(tensors) == len(classes) else [pack(samples) for samples in classes]
+    )
+    for i, samples in enumerate(checked):
+        if len(samples.shape) != 2 or not len(samples):
+            raise InputError(f"class {i} of {len(checked)} has no samples; a mixture needs at least one")
+        if not samples.shape[1]:
+            raise InputError(f"class {i} of {len(checked)} has no features; a mixture needs at least one")
+        if samples.shape[1] != checked[0].shape[1]:
+            raise InputError(f"class {i} has {samples.shape[1]} bits per sample, but class 0 has {checked[0].shape[1]}")
+    return checked
 
 
-def _engine(classes: Sequence[BitsLike], options: EMOptions, n_jobs: int) -> Engine:
-    devices = {c.device.type for c in classes if isinstance(c, torch.Tensor)}
-    if len(devices) == 1 and devices != {"cpu"} and all(isinstance(c, torch.Tensor) for c in classes):
-        return TorchEngine([c for c in classes if isinstance(c, torch.Tensor)], options)
-    packed = [pack(samples) for samples in classes]
-    for i, bits in enumerate(packed):
-        if not len(bits):
-            raise InputError(f"class {i} of {len(packed)} has no samples; a mixture needs at least one")
-        if bits.n_features != packed[0].n_features:
-            raise InputError(f"class {i} has {bits.n_features} bits per sample, but class 0 has {packed[0].n_features}")
-    return PackedEngine(packed, options, n_jobs)
+def _groups(samples: Sequence[PackedBits | torch.Tensor], options: EMOptions) -> Iterator[range]:
+    """Groups of classes whose starts fit into memory together."""
+    if samples:
+        size = max(1, GROUP_BYTES // (options.n_init * options.n_components * samples[0].shape[1] * 8))
+        for begin in range(0, len(samples), size):
+            yield range(begin, min(begin + size, len(samples)))
+
+
+def _engine(samples: Sequence[PackedBits | torch.Tensor], options: EMOptions, n_jobs: int) -> Engine:
+    """The engine for the place where the samples are."""
+    packed = [bits for bits in samples if isinstance(bits, PackedBits)]
+    if packed:
+        return PackedEngine(packed, options, n_jobs)
+    return TorchEngine([bits for bits in samples if isinstance(bits, torch.Tensor)], options)
 
 
 def _fit_group(engine: Engine, options: EMOptions, generators: Sequence[np.random.Generator]) -> list[Mixture]:

@@ -61,10 +61,10 @@ class EMOptions:
     def __post_init__(self) -> None:
         for name, least in (("n_components", 1), ("n_init", 1), ("warmup_iter", 0), ("max_iter", 1)):
             _check(name, getattr(self, name), int, least)
-        for name in ("tol", "min_count"):
+        for name in ("tol", "min_count", "clamp"):
             _check(name, getattr(self, name), float, 0)
-        if not 0 < self.clamp < 0.5:
-            raise InputError(f"clamp must lie between 0 and 0.5; got {self.clamp!r}")
+        if not 1 - self.clamp < 1 or not self.clamp < 0.5:  # 1 - 1e-17 is 1
+            raise InputError(f"clamp must lie between 1e-16 and 0.5; got {self.clamp!r}")
         for name, kind in (("init", Init), ("weights", Weights), ("objective", Objective)):
             if getattr(self, name) not in get_args(kind):
                 raise InputError(f"{name} must be one of {', '.join(get_args(kind))}; got {getattr(self, name)!r}")

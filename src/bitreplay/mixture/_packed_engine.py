@@ -85,4 +85,4 @@ class PackedEngine:
             run.prototypes = np.ascontiguousarray(by_component[:k])
             run.weights = weights.reshape(-1)[:k].copy()
             run.counts = counts.reshape(-1)[:k].copy()
-            run.record(bounds[: done + (status != DEGENERATE)], done, converged=status == CONVERGED)
+            run.record(bounds[: done if status == DEGENERATE else done + 1], done, converged=status == CONVERGED)

@@ -212,10 +212,9 @@ def run_em(
 ):
     """Run up to `steps` EM steps in place; return how many were done and why it stopped.
 
-    `bounds[s]` becomes the objective per sample of the parameters before step `s`, and one more E-step writes that of
-    the last ones. It stops early when the relative change falls under `tol`, or after a step that leaves a component
-    with fewer than `min_count` samples. `counts` becomes the number of samples that each component's prototype rests
-    on.
+    `bounds[s]` becomes the objective per sample after `s` steps. It stops early when the relative change falls under
+    `tol`, or after a step that leaves a component with fewer than `min_count` samples (whose objective is then not
+    known, unless it was the last step). `counts` becomes the number of samples that each prototype rests on.
     """
     n_samples = planes.shape[1]
     responsibilities = np.empty((len(prototypes), n_samples, LANES), dtype=np.float32)
@@ -235,6 +234,6 @@ def run_em(
                 smallest = min(smallest, counts[g, k])
                 if learn_weights:
                     weights[g, k] = max(counts[g, k] / n_samples, SMALLEST_WEIGHT)
-            if smallest < min_count:
+            if smallest < min_count and step + 1 < steps:
                 return step + 1, DEGENERATE
     return steps, RUNNING

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
+from bitreplay.errors import InputError
 from bitreplay.mixture._fit import Mixture
 from bitreplay.mixture._run import Floats
 
@@ -28,6 +29,13 @@ def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
     >>> joined.prototypes.tolist(), joined.count
     ([[0.25, 0.5]], 40)
     """
+    if not mixtures:
+        raise InputError("nothing to combine: expected at least one mixture")
+    if n_components < 1:
+        raise InputError(f"n_components must be at least 1; got {n_components!r}")
+    widths = sorted({mixture.prototypes.shape[1] for mixture in mixtures})
+    if len(widths) > 1:
+        raise InputError(f"mixtures of different widths cannot be combined: {widths}")
     count = sum(mixture.count for mixture in mixtures)
     prototypes = np.concatenate([mixture.prototypes for mixture in mixtures]).astype(np.float64)
     weights = np.concatenate([mixture.weights * (mixture.count / count) for mixture in mixtures])

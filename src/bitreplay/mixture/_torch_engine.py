@@ -45,7 +45,6 @@ class TorchEngine:
         histories: list[list[float]] = [[] for _ in runs]
         begun = [run.steps for run in runs]
         active = [True] * len(runs)
-        degenerate = [False] * len(runs)
         for step in range(steps - min(begun) + 1):
             objectives = batch.e_step()
             for r, run in enumerate(runs):
@@ -61,8 +60,8 @@ class TorchEngine:
                 break
             smallest = batch.m_step(active)
             for r, run in enumerate(runs):
-                if active[r] and smallest[r] < min_count:
-                    active[r], degenerate[r] = False, True
+                if active[r] and smallest[r] < min_count and begun[r] + step + 1 < steps:
+                    active[r] = False
                     run.record(np.array(histories[r]), step + 1, converged=False)
         batch.write_back()
 
