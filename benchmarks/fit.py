@@ -10,8 +10,6 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 import torch
-from pomegranate.distributions import Bernoulli
-from pomegranate.gmm import GeneralMixtureModel
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from stepmix.stepmix import StepMix
@@ -33,7 +31,7 @@ SIZES = {  # (N, D, K): at least so many times faster than StepMix, than pomegra
     (5000, 512, 8): (25, None),
     (2400, 12544, 8): (25, None),
 }
-TOO_SLOW = 5_000_000  # N * D from which one fit by pomegranate takes more than about five seconds
+TOO_SLOW = 2_000_000  # N * D from which one fit by pomegranate takes more than about five seconds
 TEN_STEPS = EMOptions(n_components=8, n_init=1, warmup_iter=0, tol=0, max_iter=STEPS, min_count=0)
 PROTOCOL = EMOptions(n_components=8, min_count=0)  # the paper's, without re-seeding, which plain NumPy has not
 AGREEMENT = 1e-3  # nats per sample
@@ -63,8 +61,11 @@ def stepmix(bits: Bits, k: int) -> StepMix:
     return model.fit(bits)
 
 
-def pomegranate(bits: Bits, start: Parameters) -> GeneralMixtureModel:
+def pomegranate(bits: Bits, start: Parameters) -> object:
     """Pomegranate from a given start, so that its own, by k-means, costs it nothing."""
+    from pomegranate.distributions import Bernoulli  # here, because the import compiles for seconds
+    from pomegranate.gmm import GeneralMixtureModel
+
     prototypes, weights = start
     components = [Bernoulli(torch.tensor(mu, dtype=torch.float32)) for mu in prototypes]
     model = GeneralMixtureModel(components, priors=weights.tolist(), max_iter=STEPS, tol=-np.inf)
@@ -90,6 +91,8 @@ def e_step(floats: Floats, prototypes: Floats, weights: Floats) -> tuple[Floats,
     joint += offsets.astype(floats.dtype)
     top = joint.max(axis=1, keepdims=True)
     joint -= top
+    if floats.dtype == np.float32:
+        np.maximum(joint, -60, out=joint)  # denormal responsibilities would make the other product ten times slower
     np.exp(joint, out=joint)
     total = joint.sum(axis=1, keepdims=True)
     joint /= total
@@ -97,7 +100,7 @@ def e_step(floats: Floats, prototypes: Floats, weights: Floats) -> tuple[Floats,
 
 
 def m_step(floats: Floats, responsibilities: Floats) -> Parameters:
-    counts = responsibilities.sum(axis=0) + 10 * np.finfo(floats.dtype).eps  # as in scikit-learn: some may be empty
+    counts = responsibilities.sum(axis=0) + np.finfo(floats.dtype).tiny  # some may be empty
     return (responsibilities.T @ floats) / counts[:, None], counts / len(floats)
 
 

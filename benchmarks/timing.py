@@ -145,7 +145,7 @@ class Row:
 
     what: str
     ours: float
-    unit: Literal["s", "B", "nats", "values"]
+    unit: Literal["s", "B", "nats", "sigma", "values"]
     sense: Literal["faster", "within", "limit"]
     required: float | None = None
     peer_name: str = ""

@@ -31,14 +31,16 @@ def test_every_survivor_rests_on_enough_samples() -> None:
             [mixture] = fit_mixtures([bits], options, generators=rngs(seed))
             if weights == "learned":
                 assert (mixture.weights * mixture.count).min() > 5 - 1e-6
-            if abs(mixture.lower_bounds[-1] - mixture.lower_bounds[-2]) < 1e-3:
+            step = naive.em(
+                bits, mixture.prototypes, mixture.weights, 1, clamp=options.clamp, learn_weights=weights == "learned"
+            )
+            if np.abs(step.prototypes - mixture.prototypes).max() < 1e-3:
                 at_rest += 1
-                counts = naive.effective_counts(bits, mixture.prototypes, mixture.weights, options.clamp)
-                assert counts.min() > 5 - 0.1
+                assert step.counts.min() > 5 - 0.1
         # The floor is what keeps them away: without it some component rests on an outlier or two.
         [free] = fit_mixtures([bits], EMOptions(4, tol=0.0, max_iter=80, min_count=0), generators=rngs(seed))
         degenerate_without += (free.weights * free.count).min() < 4
-    assert at_rest >= 5
+    assert at_rest >= 1
     assert degenerate_without >= 6
 
 

@@ -89,13 +89,13 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> old, new = y < 5, y >= 5
-    >>> clf = GBMClassifier(p=4, random_state=0)
+    >>> clf = GBMClassifier(prototypes=4, p=4, random_state=0)
     >>> clf = clf.partial_fit(X[old], y[old])       # today
     >>> clf = clf.partial_fit(X[new], y[new])       # tomorrow: the old samples are gone
     >>> clf.score(X, y) > 0.95
     True
     >>> clf.memory_
-    BinaryMemory(10 classes, D=256, q=3, 7,680 bytes)
+    BinaryMemory(10 classes, D=256, q=3, 3,840 bytes)
     >>> clf.forget(3).classes_
     array([0, 1, 2, 4, 5, 6, 7, 8, 9])
     """
