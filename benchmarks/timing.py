@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -59,22 +59,30 @@ class Timing:
 
 
 def alternate(
-    contenders: Mapping[str, Callable[[], object]], *, rounds: int = 9, seconds: float = 3.0
+    contenders: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int = 9,
+    seconds: float = 3.0,
+    once: Collection[str] = (),
 ) -> dict[str, Timing]:
     """Time contenders in turns.
 
     The first call of each compiles and fills caches and is not counted. A contender that has used up its `seconds`
-    drops out of further rounds, but every one is timed at least once.
+    drops out of further rounds, but every one is timed at least once. Those named in `once` take so long that a first
+    call makes no difference: they are called a single time.
     """
-    repeats = {name: _repeats(call) for name, call in contenders.items()}
+    repeats = {name: 1 if name in once else _repeats(call) for name, call in contenders.items()}
     times: dict[str, list[float]] = {name: [] for name in contenders}
     results: dict[str, Any] = {}
+    gc.collect()
+    gc.freeze()  # makes the collections below quick
     for _ in range(rounds):
         for name, call in contenders.items():
-            if sum(times[name]) * repeats[name] < seconds:
+            if not times[name] or (name not in once and sum(times[name]) * repeats[name] < seconds):
                 gc.collect()  # the rubbish of one contender must not be collected in the time of another
                 taken, results[name] = _timed(call, repeats[name])
                 times[name].append(taken / repeats[name])
+    gc.unfreeze()
     return {name: Timing(tuple(values), results[name]) for name, values in times.items()}
 
 

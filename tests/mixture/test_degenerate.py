@@ -104,9 +104,10 @@ def test_the_procedure_with_naive_arithmetic(weights: str, d: int, max_iter: int
         np.testing.assert_allclose(mixture.prototypes, run.prototypes, atol=1e-4)
         np.testing.assert_allclose(mixture.weights, run.weights, atol=1e-5)
         times += len(run.reseeded)
-    assert times + dropped > 0
-    if d > 8:
-        assert dropped > 0
+    if max_iter == 1:
+        assert dropped > 0  # no step was left to re-seed for
+    else:
+        assert times > 0
 
 
 @pytest.mark.parametrize(

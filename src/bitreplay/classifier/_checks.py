@@ -43,8 +43,13 @@ def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | 
     return np.asarray(validate_data(estimator, X, reset=reset, dtype=np.float32))
 
 
-def check_labels(y: Any, n_samples: int, known: tuple[Label, ...], classes: Iterable[Label] | None) -> Array:
-    """Labels as a vector of plain text or numbers of the kind already `known`, all within `classes` if given."""
+def check_labels(
+    y: Any, n_samples: int, known: tuple[Label, ...], classes: Iterable[Label] | None
+) -> tuple[list[Label], npt.NDArray[np.intp]]:
+    """The distinct labels, sorted, and which of them each sample has.
+
+    They must be plain text or numbers of the kind already `known`, and within `classes` if that is given.
+    """
     if y is None:
         raise InputError("GBMClassifier requires y to be passed, but the target y is None")
     if isinstance(y, torch.Tensor):
@@ -54,16 +59,18 @@ def check_labels(y: Any, n_samples: int, known: tuple[Label, ...], classes: Iter
     check_classification_targets(vector)
     if len(vector) != n_samples:
         raise InputError(f"one label per sample is expected; got {len(vector)} labels for {n_samples} samples")
-    labels = label_array([as_label(label) for label in vector])
-    kinds = {isinstance(label, str) for label in (*labels.tolist(), *known)}
+    kinds = {isinstance(label, str) for label in known}
+    kinds |= {isinstance(label, str) for label in vector} if vector.dtype == object else {vector.dtype.kind in "US"}
     if len(kinds) > 1:
         raise InputError("labels must be all text or all numbers, in this call and those before")
+    distinct, which = np.unique(vector, return_inverse=True)
+    labels = [as_label(label) for label in distinct]
     if classes is not None:
         announced = {as_label(label) for label in classes}
-        outside = sorted({label for label in labels.tolist() if label not in announced}, key=str)
+        outside = [label for label in labels if label not in announced]
         if outside:
             raise InputError(f"y has labels that are not in classes: {', '.join(map(repr, outside[:10]))}")
-    return labels
+    return labels, which
 
 
 def check_reject(reject: Any) -> None:

@@ -168,7 +168,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         before = dict(self.__dict__)
         try:
             features = check_features(self, X, reset=first)
-            labels = check_labels(y, len(features), () if first else self.memory_.labels, classes)
+            labels, which = check_labels(y, len(features), () if first else self.memory_.labels, classes)
             seed = int(check_random_state(self.random_state).randint(2**31)) if first else self.seed_
             calls = 0 if first else self.n_calls_
             binarizer = self._make_binarizer(features) if first else self.binarizer_
@@ -176,9 +176,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             width = features.shape[1]
             previous = BinaryMemory(self.bits, binarizer.fingerprint(width, self.encoder)) if first else self.memory_
             head = self._make_head() if first else self.head_
-            samples = {
-                label: bits[np.flatnonzero(labels == label)] for label in dict.fromkeys(np.sort(labels).tolist())
-            }
+            samples = {label: bits[np.flatnonzero(which == i)] for i, label in enumerate(labels)}
 
             temperature = 1.0 if first else self.temperature_
             if first and self.reject is not None:
@@ -223,9 +221,8 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Choose the temperature of probabilities on held-out samples of known classes."""
         check_is_fitted(self)
         features = check_features(self, X, reset=False)
-        labels = check_labels(y, len(features), self.memory_.labels, self.memory_.labels)
-        position = {label: i for i, label in enumerate(self.memory_.labels)}
-        targets = np.array([position[label] for label in labels.tolist()])
+        labels, which = check_labels(y, len(features), self.memory_.labels, self.memory_.labels)
+        targets = np.array([self.memory_.labels.index(label) for label in labels])[which]
         self.temperature_ = fit_temperature(self.head_.scores(self._bits(features)), targets)
         return self
 

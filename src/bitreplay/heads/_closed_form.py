@@ -104,57 +104,50 @@ class ClosedForm:
         return self._solve(self._moments + new, self._gram)
 
     def _solve(self, moments: tuple[Moments, ...], gram: Floats | None) -> ClosedForm:
-        n_classes = len(moments)
+        n_classes, widest = len(moments), max(len(m.between) for m in moments)
         means = np.stack([m.mean for m in moments])
-        rows = np.concatenate([m.between for m in moments])
+        n_features = means.shape[1]
+        between = np.zeros(
+            (n_classes, widest, n_features)
+        )  # classes with fewer prototypes get rows of 0: they add nothing
+        for rows, m in zip(between, moments, strict=True):
+            rows[: len(m.between)] = m.between
+        stacked = between.reshape(-1, n_features)
         within = np.mean([m.within for m in moments], axis=0)
-        variance = within.mean() + np.einsum("ij,ij->", rows, rows) / rows.shape[1] / n_classes  # mean(diag S)
+        variance = within.mean() + np.vdot(stacked, stacked) / n_features / n_classes  # mean(diag S)
         diagonal = within + self.ridge * max(variance, NO_VARIANCE)
         shared = self.blend / n_classes
 
-        # Solve B x = rhs for the means and the prototypes' deviations, by whichever of two forms of B is smaller.
-        rhs = np.concatenate([means, rows])
-        if len(rows) < rows.shape[1]:  # Woodbury: B = diagonal + shared * rows^T rows
+        # B^-1 of the means and of U, by whichever of two forms of B = diagonal + shared * U^T U is smaller.
+        wanted = np.concatenate([means, stacked])
+        if len(stacked) < n_features:  # Woodbury's identity
             gram = None
-            scaled = rows / diagonal
-            small = np.eye(len(rows)) + shared * (scaled @ rows.T)
-            factor = linalg.cho_factor(small, overwrite_a=True, check_finite=False)
-            solved = rhs / diagonal
-            solved -= shared * linalg.cho_solve(factor, scaled @ rhs.T, check_finite=False).T @ scaled
+            scaled = stacked / diagonal
+            small = shared * (scaled @ stacked.T)
+            small[np.diag_indices_from(small)] += 1
+            solved = wanted / diagonal - shared * (_solve_positive(small, scaled @ wanted.T).T @ scaled)
         else:
-            known = 0 if gram is None else len(self._moments)
-            fresh = np.concatenate([m.between for m in moments[known:]])
+            fresh = between[0 if gram is None else len(self._moments) :].reshape(-1, n_features)
             gram = fresh.T @ fresh + (0 if gram is None else gram)
             full = shared * gram
             full[np.diag_indices_from(full)] += diagonal
-            factor = linalg.cho_factor(full, overwrite_a=True, check_finite=False)
-            solved = linalg.cho_solve(factor, rhs.T, check_finite=False).T
+            solved = _solve_positive(full, wanted.T).T
+        inverse_means, inverse_between = solved[:n_classes], solved[n_classes:].reshape(between.shape)
 
-        # Per class: the linear part B^-1 m, and K rows whose squared products are what Woodbury takes off the distance.
-        sizes = [len(m.between) for m in moments]
-        widest = max(sizes)
-        weights = np.zeros((n_classes, 1 + widest, rows.shape[1]))
-        offsets = np.zeros((n_classes, 1 + widest))
-        begin = n_classes
-        for c, (m, size) in enumerate(zip(moments, sizes, strict=True)):
-            inverse_mean, inverse_rows = solved[c], solved[begin : begin + size]
-            begin += size
-            capacitance = np.eye(size) + (1 - self.blend) * (m.between @ inverse_rows.T)
-            lower = linalg.cholesky(capacitance, lower=True, check_finite=False)
-            part = linalg.solve_triangular(
-                lower, np.sqrt((1 - self.blend) / 2) * inverse_rows, lower=True, check_finite=False
-            )
-            weights[c, 0], weights[c, 1 : 1 + size] = inverse_mean, part
-            offsets[c, 0] = -m.mean @ inverse_mean / 2 - np.log(np.diag(lower)).sum()
-            offsets[c, 1 : 1 + size] = -part @ m.mean
-        flat = weights.transpose(1, 0, 2).reshape(-1, rows.shape[1])
-        return replace(
-            self,
-            _moments=moments,
-            _gram=gram,
-            _weights=flat.astype(np.float32),
-            _offsets=offsets.T.reshape(-1),
+        # What Woodbury takes off a class's distance is the squared length of K further products with the bits.
+        capacitance = (1 - self.blend) * between @ inverse_between.transpose(0, 2, 1)
+        capacitance += np.eye(widest)
+        lower = np.linalg.cholesky(capacitance)
+        own = np.linalg.solve(lower, np.sqrt((1 - self.blend) / 2) * inverse_between)
+        log_determinants = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
+        weights = np.concatenate([inverse_means, own.transpose(1, 0, 2).reshape(-1, n_features)])
+        offsets = np.concatenate(
+            [
+                -np.einsum("cd,cd->c", means, inverse_means) / 2 - log_determinants,
+                -np.einsum("ckd,cd->kc", own, means).reshape(-1),
+            ]
         )
+        return replace(self, _moments=moments, _gram=gram, _weights=weights.astype(np.float32), _offsets=offsets)
 
     def scores(self, bits: PackedBits) -> Scores:
         """Half the negative Mahalanobis distance, up to a common constant."""
@@ -180,3 +173,9 @@ class ClosedForm:
     ) -> ClosedForm:
         """Solve again from the reloaded memory."""
         return self.fit(memory, binarizer, seed)
+
+
+def _solve_positive(matrix: Floats, right: Floats) -> Floats:
+    """Solve with a positive definite matrix, which is overwritten."""
+    factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(linalg.cho_solve(factor, right, check_finite=False))
