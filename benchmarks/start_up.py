@@ -75,7 +75,7 @@ def first_fit() -> list[Row]:
 
 
 def rows(short: bool) -> list[Row]:
-    return first_predict(rounds=4 if short else 15) + first_fit()
+    return first_predict(rounds=3 if short else 15) + first_fit()
 
 
 if __name__ == "__main__":

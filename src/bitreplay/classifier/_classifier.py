@@ -7,10 +7,8 @@ images → features → **bits → memory/head → class**.
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -23,19 +21,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bitreplay.binarizers import Binarizer, Identity, Thermometer
-from bitreplay.bits import PackedBits, concatenate
+from bitreplay.bits import PackedBits
 from bitreplay.classifier._checks import check_features, check_labels, check_reject, sorted_classes
 from bitreplay.classifier._file import from_content, to_content
+from bitreplay.classifier._learning import held_out_temperature, remember, seed_for
 from bitreplay.errors import InputError
 from bitreplay.heads import HEADS, Head, fit_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label, label_array, read_file, write_file
-from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
+from bitreplay.mixture import EMOptions
 
 __all__ = ["GBMClassifier"]
 
 Array = npt.NDArray[Any]
-
-HELD_OUT = 0.2  # ours: share of the first call's samples on which confidence is calibrated
 
 
 class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -165,6 +162,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, *, first: bool) -> GBMClassifier:
         options = self._options()
         check_reject(self.reject)
+        threads = effective_n_jobs(self.n_jobs)
         before = dict(self.__dict__)
         try:
             features = check_features(self, X, reset=first)
@@ -180,9 +178,9 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
             temperature = 1.0 if first else self.temperature_
             if first and self.reject is not None:
-                temperature = self._held_out_temperature(previous, binarizer, head, samples, options, seed)
-            memory = self._remember(previous, samples, options, seed, calls)
-            head = head.update(memory, binarizer, samples, None if first else previous, _seed(seed, "head", calls))
+                temperature = held_out_temperature(previous, binarizer, head, samples, options, seed, threads)
+            memory = remember(previous, samples, options, seed, calls, threads)
+            head = head.update(memory, binarizer, samples, None if first else previous, seed_for(seed, "head", calls))
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -202,7 +200,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         memory.remove(as_label(label))
         if not len(memory):
             raise InputError(f"class {label!r} is the only one; a classifier needs at least one class")
-        self.head_ = self.head_.fit(memory, self.binarizer_, _seed(self.seed_, "head", self.n_calls_))
+        self.head_ = self.head_.fit(memory, self.binarizer_, seed_for(self.seed_, "head", self.n_calls_))
         self.memory_, self.n_calls_ = memory, self.n_calls_ + 1
         self.classes_ = sorted_classes(memory.labels)
         return self
@@ -212,7 +210,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         merged = self.memory_.copy()
         merged.merge(memory, self.prototypes)
-        self.head_ = self.head_.fit(merged, self.binarizer_, _seed(self.seed_, "head", self.n_calls_))
+        self.head_ = self.head_.fit(merged, self.binarizer_, seed_for(self.seed_, "head", self.n_calls_))
         self.memory_, self.n_calls_ = merged, self.n_calls_ + 1
         self.classes_ = sorted_classes(merged.labels)
         return self
@@ -225,54 +223,6 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         targets = np.array([self.memory_.labels.index(label) for label in labels])[which]
         self.temperature_ = fit_temperature(self.head_.scores(self._bits(features)), targets)
         return self
-
-    def _remember(
-        self, previous: BinaryMemory, samples: Mapping[Label, PackedBits], options: EMOptions, seed: int, calls: int
-    ) -> BinaryMemory:
-        """The memory with the mixtures of new classes added and those of known classes fitted anew."""
-        gathered = {}
-        for label, bits in samples.items():
-            if label in previous:  # the old samples are gone: pseudo-exemplars stand in for them
-                replayed, _ = previous.sample(
-                    previous.count(label), [label], generator=_generator(seed, label, calls, 1), output="packed"
-                )
-                bits = concatenate([replayed, bits])
-            gathered[label] = bits
-        generators = [_generator(seed, label, calls, 0) for label in gathered]
-        fitted = fit_mixtures(
-            list(gathered.values()), options, generators=generators, n_jobs=effective_n_jobs(self.n_jobs)
-        )
-        mixtures: dict[Label, Mixture] = dict(zip(gathered, fitted, strict=True))
-        memory = previous.copy()
-        known = {label: mixture for label, mixture in mixtures.items() if label in previous}
-        if known:
-            memory.replace(known)
-        memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in previous})
-        return memory
-
-    def _held_out_temperature(
-        self,
-        empty: BinaryMemory,
-        binarizer: Binarizer,
-        head: Head,
-        samples: Mapping[Label, PackedBits],
-        options: EMOptions,
-        seed: int,
-    ) -> float:
-        """Learn without a fifth of every class, and calibrate on it."""
-        rng = _generator(seed, "held out", 0, 0)
-        kept, held, targets = {}, [], []
-        for position, (label, bits) in enumerate(samples.items()):
-            order = rng.permutation(len(bits))
-            n_held = int(HELD_OUT * len(bits))
-            kept[label] = bits[order[n_held:]]
-            held.append(bits[order[:n_held]])
-            targets += [position] * n_held
-        if not targets:
-            return 1.0  # too few samples to spare any
-        memory = self._remember(empty, kept, options, seed, 0)
-        trial = head.update(memory, binarizer, kept, None, _seed(seed, "head", 0))
-        return fit_temperature(trial.scores(concatenate(held)), np.array(targets))
 
     # ------------------------------------------------------------------ deciding
 
@@ -287,8 +237,8 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         unknown = self.unknown
         if unknown is None:
             unknown = -1 if self.classes_.dtype.kind in "iufb" else "unknown"
-        answers = [unknown if c < self.reject else self.classes_[b] for b, c in zip(best, confidence, strict=True)]
-        return label_array([as_label(answer) for answer in answers])
+        answers = label_array([*self.classes_.tolist(), as_label(unknown)])
+        return np.asarray(answers[np.where(confidence < self.reject, len(self.classes_), best)])
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, in the order of `classes_`."""
@@ -365,13 +315,3 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # classes.
         tags.classifier_tags.poor_score = self.binarizer == "thermometer" and self.p < 4
         return tags
-
-
-def _seed(seed: int, *key: Any) -> int:
-    """A seed for one purpose: it depends on the user's seed and on what it is for, not on what was drawn before."""
-    digest = hashlib.sha256(json.dumps([seed, *key]).encode()).digest()
-    return int.from_bytes(digest[:6], "little")
-
-
-def _generator(seed: int, *key: Any) -> np.random.Generator:
-    return np.random.default_rng(_seed(seed, *key))

@@ -18,7 +18,7 @@ from bitreplay.mixture import linear_form
 
 __all__ = ["Bayes"]
 
-CLAMP = 0.08  # ours: benchmarks/head_options.py; wider than for fitting, because quantised prototypes are coarser
+CLAMP = 0.08  # ours: benchmarks/head_options.py; wider than in EM, because quantised prototypes are coarser
 
 
 @dataclass(frozen=True)
