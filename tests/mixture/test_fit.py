@@ -9,7 +9,7 @@ import torch
 from bitreplay.bits import pack
 from bitreplay.errors import InputError
 from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
-from bitreplay.mixture._run import MARGIN, start
+from bitreplay.mixture._run import start
 from tests.mixture import naive
 
 
@@ -85,7 +85,7 @@ def test_the_likelihood_never_falls_between_reseedings(weights: str, n: int, d: 
             if step in mixture.reseeded:
                 reseeded += 1
                 continue
-            assert change >= -1e-7 * abs(mixture.lower_bounds[step])  # what float32 rounds off
+            assert change >= -1e-9 * abs(mixture.lower_bounds[step])
             rises += change > 1e-6
     assert rises > 5
     if (n, d) == (40, 512):
@@ -255,27 +255,6 @@ def test_input_is_left_alone() -> None:
     np.testing.assert_array_equal(bits, before)
     np.testing.assert_array_equal(packed.unpack(), before)
     np.testing.assert_array_equal(tensor.numpy(), before)
-
-
-def test_starts_lie_around_the_centroid() -> None:
-    """Mean c_j and standard deviation sqrt(c_j (1 - c_j)), wherever the margins cut off little."""
-    centroid = np.full(4, 0.5)
-    wide = start(0, centroid, 40_000, EMOptions(), np.random.default_rng(0)).prototypes
-    np.testing.assert_allclose(wide.mean(axis=0), 0.5, atol=5 * 0.5 / np.sqrt(40_000))
-    inside = (wide > 0.25) & (wide < 0.75)  # within half a standard deviation: 38.29 % of a normal distribution
-    np.testing.assert_allclose(inside.mean(axis=0), 0.38292, atol=5 * np.sqrt(0.38292 * 0.61708 / 40_000))
-    assert wide.min() == MARGIN
-    assert wide.max() == 1 - MARGIN
-    still = start(0, np.array([0.0, 1.0, 0.3]), 100, EMOptions(), np.random.default_rng(0)).prototypes
-    np.testing.assert_array_equal(still[:, 0], MARGIN)  # a constant bit has no spread
-    np.testing.assert_array_equal(still[:, 1], 1 - MARGIN)
-
-
-def test_random_starts_do_not_look_at_the_centroid() -> None:
-    options = EMOptions(init="random")
-    a, b = (start(0, np.full(50, c), 8, options, np.random.default_rng(0)) for c in (0.1, 0.9))
-    np.testing.assert_array_equal(a.prototypes, b.prototypes)
-    assert abs(a.prototypes.mean() - 0.5) < 5 * np.sqrt(1 / 12 / 400)
 
 
 def test_no_classes_no_mixtures() -> None:

@@ -14,5 +14,4 @@ __all__ = [
     "fit_mixtures",
     "joint_log_probability",
     "linear_form",
-    "row_blocks",
 ]

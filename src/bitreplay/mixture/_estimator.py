@@ -104,6 +104,8 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: BitsLike, y: object = None) -> BernoulliMixture:
         """Fit the mixture to binary samples; `y` is ignored."""
         options = EMOptions.of(self)
+        if self.binarize is not None and not np.isfinite(self.binarize):
+            raise InputError(f"binarize must be a finite threshold or None; got {self.binarize!r}")
         before = dict(self.__dict__)
         try:
             bits = self._bits(X, reset=True)
@@ -161,8 +163,8 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def sample(self, n_samples: int = 1) -> tuple[Result, Result]:
         """Draw samples; returns the bits and the component each came from."""
         check_is_fitted(self)
-        if n_samples < 1:
-            raise InputError(f"n_samples must be at least 1; got {n_samples!r}")
+        if not isinstance(n_samples, int | np.integer) or n_samples < 1:
+            raise InputError(f"n_samples must be a positive integer; got {n_samples!r}")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         prototypes, weights = _to_numpy(self.prototypes_), _to_numpy(self.weights_)
         component = np.sort(rng.choice(len(weights), size=n_samples, p=weights))
@@ -179,7 +181,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
 
     def _n_parameters(self) -> int:
         n_components, n_features = self.prototypes_.shape
-        return int(n_components * n_features + n_components - 1)
+        return int(n_components * n_features + (n_components - 1 if self.weights == "learned" else 0))
 
     def _bits(self, X: BitsLike, *, reset: bool) -> PackedBits | torch.Tensor:
         """Check the input and binarize it; packed, unless it lives on another device."""

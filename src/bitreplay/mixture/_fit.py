@@ -43,7 +43,7 @@ class Mixture:
     count : int
         Samples it was fitted on.
     n_iter : int
-        EM steps of the chosen start after the warm-up.
+        EM steps of the chosen start after the warm-up, those included that merged components away.
     converged : bool
         Whether the stop rule was met (rather than `max_iter`).
     lower_bounds : ndarray
@@ -131,7 +131,11 @@ def _check_classes(classes: Sequence[BitsLike]) -> Sequence[PackedBits | torch.T
         tensors if len(tensors) == len(classes) else [pack(samples) for samples in classes]
     )
     for i, samples in enumerate(checked):
-        if len(samples.shape) != 2 or not len(samples):
+        if len(samples.shape) != 2:
+            raise InputError(
+                f"class {i} of {len(checked)} is not a matrix (samples x features): {tuple(samples.shape)}"
+            )
+        if not len(samples):
             raise InputError(f"class {i} of {len(checked)} has no samples; a mixture needs at least one")
         if not samples.shape[1]:
             raise InputError(f"class {i} of {len(checked)} has no features; a mixture needs at least one")
@@ -224,5 +228,5 @@ def _merge_away(engine: Engine, runs: Sequence[Run], options: EMOptions) -> None
         for run in pending:
             drop(run, int(np.argmin(run.counts)))
             run.converged = False
-        for steps in {run.steps for run in pending}:
-            engine.advance([run for run in pending if run.steps == steps], steps + 1, 0.0, options.min_count)
+        for run in pending:
+            engine.advance([run], run.steps + 1, 0.0, options.min_count)

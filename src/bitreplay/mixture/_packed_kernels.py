@@ -9,9 +9,10 @@ Layout: `planes[b, i]` is byte `b` of sample `i`; components come in groups of e
 feature, 8]` and responsibilities `[group, sample, 8]`. Components that do not exist have weight 0. Features are padded
 to whole bytes with bits that are never set.
 
-Early in a run samples lie between components, and a responsibility's rounding error is multiplied by about D/n in every
-step. Scores are therefore summed in float64 where there are many features: with float32 sums a run at D = 12544 can end
-in another optimum than the exact one. At D = 512 the difference stays under 1e-5 nats per sample.
+Everything is float64. While samples lie between components, a rounding error is multiplied by about D/n in every step,
+and by thousands where a sample goes over from one component to another. With float32 scores a run at D = 12544 can end
+in another optimum than the exact one, and one run in six at D = 512 is off by more than 1e-4 nats per sample at some
+step (up to 2e-3); with float32 responsibilities alone it is one in forty at D = 2048.
 """
 
 from __future__ import annotations
@@ -22,13 +23,12 @@ import numpy as np
 
 from bitreplay._lanes import LANES, add, kernel, load, log, store, zeros
 from bitreplay._product_kernels import add_products
-from bitreplay._products import FLOAT32_FEATURES
 
 __all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_em"]
 
 RUNNING, CONVERGED, DEGENERATE = 0, 1, 2
 
-NEGLIGIBLE = -30.0  # exp(-30) is 1e-13: far under the rounding of a float32 responsibility
+NEGLIGIBLE = -40.0  # exp(-40) is 4e-18: under the rounding of a float64 responsibility
 ALMOST_NOTHING = 1e-3  # effective count under which a component's responsibilities are rescaled
 SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight
 
@@ -46,7 +46,7 @@ def log_odds(prototypes, low, high, odds, log_zero):
 
 
 @kernel("void(uint8[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])")
-def exact_scores(planes, odds, base, scores):
+def add_scores(planes, odds, base, scores):
     """Write every sample's score: the components' base (row 0) and the log-odds of its bits, summed in float64."""
     tables = np.empty((4, 256, LANES), dtype=np.float64)
     for i in range(len(scores)):
@@ -54,17 +54,7 @@ def exact_scores(planes, odds, base, scores):
     add_products(planes, odds, tables, scores)
 
 
-@kernel("void(uint8[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])")
-def quick_scores(planes, odds, base, scores):
-    """The same with the log-odds summed in float32, which takes half the time."""
-    tables = np.empty((4, 256, LANES), dtype=np.float32)
-    sums = np.zeros((len(scores), LANES), dtype=np.float32)
-    add_products(planes, odds.astype(np.float32), tables, sums)
-    for i in range(len(scores)):
-        store(scores, i, add(load(base, 0), load(sums, i)))
-
-
-@kernel("UniTuple(float64, 2)(float64[:,:,::1], float32[:,:,::1], float64[:,::1])")
+@kernel("UniTuple(float64, 2)(float64[:,:,::1], float64[:,:,::1], float64[:,::1])")
 def normalise(scores, responsibilities, counts):
     """Turn joint log-probabilities into responsibilities and their sums; return the marginal and the expected
     objective.
@@ -103,11 +93,11 @@ def normalise(scores, responsibilities, counts):
     return marginal, expected
 
 
-@kernel("UniTuple(float64, 2)(float64[:,::1], float32[:,::1], int64)")
+@kernel("UniTuple(float64, 2)(float64[:,::1], float64[:,::1], int64)")
 def revive(log_responsibilities, responsibilities, k):
     """Rescale the responsibilities of a component that rests on almost nothing; return its exact count and their sum.
 
-    They would vanish in float32, yet their weighted mean, the component's next prototype, is well defined.
+    They would vanish beside the others, yet their weighted mean, the component's next prototype, is well defined.
     """
     n_samples = len(responsibilities)
     top = -math.inf
@@ -121,7 +111,7 @@ def revive(log_responsibilities, responsibilities, k):
     return total * math.exp(top), total
 
 
-@kernel("void(uint8[:,::1], float32[:,::1], float32[:,::1], float32[:,::1])")
+@kernel("void(uint8[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])")
 def sum_bits(planes, responsibilities, histogram, sums):
     """Write the responsibility-weighted sum of every bit for one group of components."""
     n_bytes, n_samples = planes.shape
@@ -141,12 +131,12 @@ def sum_bits(planes, responsibilities, histogram, sums):
             half //= 2
 
 
-@kernel("void(uint8[:,::1], float32[:,:,::1], float64[:,::1], float64[:,:,::1])")
+@kernel("void(uint8[:,::1], float64[:,:,::1], float64[:,::1], float64[:,:,::1])")
 def m_step(planes, responsibilities, mass, prototypes):
     """Write the responsibility-weighted means; `mass` holds the sums of the responsibilities."""
     groups, n_features, _ = prototypes.shape
-    histogram = np.empty((256, LANES), dtype=np.float32)
-    sums = np.empty((n_features, LANES), dtype=np.float32)
+    histogram = np.empty((256, LANES), dtype=np.float64)
+    sums = np.empty((n_features, LANES), dtype=np.float64)
     for g in range(groups):
         sum_bits(planes, responsibilities[g], histogram, sums)
         for j in range(n_features):
@@ -157,7 +147,7 @@ def m_step(planes, responsibilities, mass, prototypes):
 
 @kernel(
     "UniTuple(float64, 2)(uint8[:,::1], int64, float64[:,:,::1], float64[:,::1], float64, "
-    "float32[:,:,::1], float64[:,::1], float64[:,::1])"
+    "float64[:,:,::1], float64[:,::1], float64[:,::1])"
 )
 def e_step(planes, n_features, prototypes, weights, clamp, responsibilities, counts, mass):
     """Write responsibilities, effective counts and the sums to divide by; return the marginal and the expected
@@ -176,10 +166,7 @@ def e_step(planes, n_features, prototypes, weights, clamp, responsibilities, cou
         for k in range(LANES):
             log_zero[0, k] = math.log(weights[g, k]) if weights[g, k] > 0.0 else -math.inf
         store(log_zero, 0, add(base, load(log_zero, 0)))
-        if n_features <= FLOAT32_FEATURES:
-            quick_scores(planes, odds, log_zero, scores[g])
-        else:
-            exact_scores(planes, odds, log_zero, scores[g])
+        add_scores(planes, odds, log_zero, scores[g])
     objectives = normalise(scores, responsibilities, counts)
     mass[:] = counts
     for g in range(groups):
@@ -212,12 +199,13 @@ def run_em(
 ):
     """Run up to `steps` EM steps in place; return how many were done and why it stopped.
 
-    `bounds[s]` becomes the objective per sample after `s` steps. It stops early when the relative change falls under
-    `tol`, or after a step that leaves a component with fewer than `min_count` samples (whose objective is then not
-    known, unless it was the last step). `counts` becomes the number of samples that each prototype rests on.
+    `bounds[s]` becomes the objective per sample of the parameters before step `s`, and one more E-step writes that of
+    the last ones. It stops early when the relative change falls under `tol`, or after a step (other than the last) that
+    leaves a component with fewer than `min_count` samples. `counts` becomes the number of samples that each component's
+    prototype rests on.
     """
     n_samples = planes.shape[1]
-    responsibilities = np.empty((len(prototypes), n_samples, LANES), dtype=np.float32)
+    responsibilities = np.empty((len(prototypes), n_samples, LANES), dtype=np.float64)
     expected_counts = np.empty((len(prototypes), LANES), dtype=np.float64)
     mass = np.empty((len(prototypes), LANES), dtype=np.float64)
     for step in range(steps + 1):
@@ -234,6 +222,6 @@ def run_em(
                 smallest = min(smallest, counts[g, k])
                 if learn_weights:
                     weights[g, k] = max(counts[g, k] / n_samples, SMALLEST_WEIGHT)
-            if smallest < min_count and step + 1 < steps:
+            if smallest < min_count and step + 1 < steps:  # after the last step the objective is wanted as well
                 return step + 1, DEGENERATE
     return steps, RUNNING

@@ -18,6 +18,7 @@ __all__ = ["Run", "drop", "reseed", "start"]
 Floats = npt.NDArray[np.float64]
 
 MARGIN = 0.05  # ours: keeps starts inside (0, 1); anything from 0.001 to 0.3 does as well (benchmarks/clamp.py)
+SPLIT = 0.3  # ours: standard deviations between a split component and its halves (benchmarks/reseeding.py)
 
 
 @dataclass
@@ -63,12 +64,17 @@ def start(index: int, centroid: Floats, n_components: int, options: EMOptions, r
 
 
 def reseed(run: Run, options: EMOptions, rng: np.random.Generator) -> None:
-    """Give every degenerate component half of the heaviest one: its prototype with noise, and half of its weight."""
+    """Split the heaviest component in two for every degenerate one: its prototype plus and minus noise, half its
+    weight.
+
+    Both halves move, because a noisy copy beside an untouched original would lose every sample to it again.
+    """
     for k in run.degenerate(options.min_count):
         donor = int(np.argmax(run.counts))
-        centre = run.prototypes[donor]
-        noise = np.sqrt(centre * (1 - centre)) * rng.standard_normal(len(centre))
-        run.prototypes[k] = np.clip(centre + noise, MARGIN, 1 - MARGIN)
+        centre = run.prototypes[donor].copy()
+        noise = SPLIT * np.sqrt(centre * (1 - centre)) * rng.standard_normal(len(centre))
+        run.prototypes[donor] = np.clip(centre + noise, MARGIN, 1 - MARGIN)
+        run.prototypes[k] = np.clip(centre - noise, MARGIN, 1 - MARGIN)
         run.counts[[donor, k]] = run.counts[donor] / 2
         if options.weights == "learned":
             run.weights[[donor, k]] = run.weights[donor] / 2

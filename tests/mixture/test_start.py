@@ -1,0 +1,29 @@
+"""Where EM starts: around the centroid, or anywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bitreplay.mixture import EMOptions
+from bitreplay.mixture._run import MARGIN, start
+
+
+def test_starts_lie_around_the_centroid() -> None:
+    """Mean c_j and standard deviation sqrt(c_j (1 - c_j)), wherever the margins cut off little."""
+    centroid = np.full(4, 0.5)
+    wide = start(0, centroid, 40_000, EMOptions(), np.random.default_rng(0)).prototypes
+    np.testing.assert_allclose(wide.mean(axis=0), 0.5, atol=5 * 0.5 / np.sqrt(40_000))
+    inside = (wide > 0.25) & (wide < 0.75)  # within half a standard deviation: 38.29 % of a normal distribution
+    np.testing.assert_allclose(inside.mean(axis=0), 0.38292, atol=5 * np.sqrt(0.38292 * 0.61708 / 40_000))
+    assert wide.min() == MARGIN
+    assert wide.max() == 1 - MARGIN
+    still = start(0, np.array([0.0, 1.0, 0.3]), 100, EMOptions(), np.random.default_rng(0)).prototypes
+    np.testing.assert_array_equal(still[:, 0], MARGIN)  # a constant bit has no spread
+    np.testing.assert_array_equal(still[:, 1], 1 - MARGIN)
+
+
+def test_random_starts_do_not_look_at_the_centroid() -> None:
+    options = EMOptions(init="random")
+    a, b = (start(0, np.full(50, c), 8, options, np.random.default_rng(0)) for c in (0.1, 0.9))
+    np.testing.assert_array_equal(a.prototypes, b.prototypes)
+    assert abs(a.prototypes.mean() - 0.5) < 5 * np.sqrt(1 / 12 / 400)
