@@ -1,6 +1,7 @@
 """What should become of a component that rests on too few samples? Prototypes kept, and held-out nats per sample.
 
-"nothing" leaves it to be merged away, "split s" moves it and the heaviest one apart by s standard deviations each (s = 0.3 is what the library does).
+"nothing" leaves it to be merged away, "split s" moves it and the heaviest one apart by s standard deviations each (s =
+0.3 is what the library does).
 """
 
 import numpy as np
