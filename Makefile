@@ -2,8 +2,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 READY = $(VENV)/.ready
+BENCH_VENV = benchmarks/.venv
+BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test format clean
+.PHONY: demo test format bench bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -18,6 +20,18 @@ format: $(READY)
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
+# Peers are measured in an environment of their own: they never become dependencies of the project.
+bench: $(BENCH_READY)
+	$(BENCH_VENV)/bin/python benchmarks/bench.py
+
+bench-env: $(BENCH_READY)
+
+$(BENCH_READY): pyproject.toml constraints.txt benchmarks/requirements.txt
+	@echo "Creating the environment of the benchmarks in $(BENCH_VENV); this takes a few minutes."
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . -r benchmarks/requirements.txt
+	@touch $(BENCH_READY)
+
 $(READY): pyproject.toml constraints.txt
 	@echo "Creating the environment in $(VENV); this takes a minute or two."
 	$(PYTHON) -c 'import sys; sys.exit("bitreplay needs Python 3.11 or newer, got " + sys.version if sys.version_info < (3, 11) else 0)'
@@ -26,4 +40,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -192,7 +192,7 @@ def protocol(*, seconds: float, classes: int = 100, n: int = 500, d: int = 512) 
         Row(what, one, "s", "faster", 3.5, "NumPy", times["NumPy"].best),
         Row(f"{what}, two threads", two, "s", "faster", 1.7, "one thread", one),
         Row(f"{what}: from NumPy's likelihood", abs(float(gap)), "nats", "limit", AGREEMENT),
-        Row(f"{what}: differ between one and two threads", differing, "values", "limit", 0),
+        Row(f"{what}: differ between one and two threads", int(differing), "values", "limit", 0),
     ]
 
 

@@ -74,6 +74,7 @@ def alternate(
     repeats = {name: 1 if name in once else _repeats(call) for name, call in contenders.items()}
     times: dict[str, list[float]] = {name: [] for name in contenders}
     results: dict[str, Any] = {}
+    use_one_thread()  # again, because what a first call imported may have started threads of its own
     gc.collect()
     gc.freeze()  # makes the collections below quick
     for _ in range(rounds):

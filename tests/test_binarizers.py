@@ -175,3 +175,21 @@ def test_fingerprint_tells_thresholds_encoders_and_rules_apart():
 def test_bad_input_is_refused(make):
     with pytest.raises(InputError):
         make()
+
+
+def test_float64_features_reach_their_thresholds():
+    values = torch.arange(1, 11, dtype=torch.float64) / 10
+    assert Thermometer(10).encode(values[:, None]).sum(1).tolist() == list(range(1, 11))
+
+
+def test_calibrated_thresholds_travel_in_a_state_dict():
+    x = np.random.default_rng(0).random((20, 5), dtype=np.float32)
+    network = torch.nn.Sequential(torch.nn.Linear(5, 5), Thermometer(2, calibrated=True))
+    network[1].calibrate(x)
+    fresh = torch.nn.Sequential(torch.nn.Linear(5, 5), Thermometer(2, calibrated=True))
+    fresh.load_state_dict(network.state_dict())
+    assert torch.equal(fresh[1].encode(torch.from_numpy(x)), network[1].encode(torch.from_numpy(x)))
+
+
+def test_heaviside_takes_maps_of_any_precision():
+    assert Heaviside(3, f=1)(torch.zeros(2, 3, 4, 4, dtype=torch.float64)).shape == (2, 3, 4, 4)

@@ -3,18 +3,24 @@
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.bits import PackedBits, pack
 from bitreplay.classifier import GBMClassifier
+from bitreplay.heads import Bayes, ClosedForm, Replay
 from bitreplay.memory import BinaryMemory, Fingerprint
-from bitreplay.mixture import BernoulliMixture, EMOptions
+from bitreplay.mixture import BernoulliMixture, EMOptions, Mixture, fit_mixtures
 
 __all__ = [
+    "Bayes",
     "BernoulliMixture",
     "BinaryMemory",
+    "ClosedForm",
     "EMOptions",
     "Fingerprint",
     "GBMClassifier",
     "Heaviside",
+    "Mixture",
     "PackedBits",
+    "Replay",
     "Thermometer",
+    "fit_mixtures",
     "pack",
 ]
 

@@ -21,7 +21,7 @@ from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint
 from bitreplay.nn import heaviside, straight_through
 
-__all__ = ["Binarizer", "Heaviside", "Identity", "Thermometer"]
+__all__ = ["Binarizer", "Heaviside", "Identity", "Thermometer", "rebuild"]
 
 Rounding = Literal["floor", "nearest"]
 
@@ -53,6 +53,9 @@ class Binarizer(nn.Module):
 
     def pack(self, features: npt.NDArray[Any]) -> PackedBits:
         """Packed bits of an array (rows, d)."""
+        features = np.asarray(features)
+        if features.ndim != 2:
+            raise InputError(f"features must be a matrix (rows x features); got shape {features.shape}")
         step = max(1, BLOCK // max(1, features.shape[1] * self.bits_per_feature))
         blocks = (np.ascontiguousarray(features[i : i + step]) for i in range(0, max(1, len(features)), step))
         with torch.inference_mode():
@@ -126,21 +129,33 @@ class Thermometer(Binarizer):
         """Set the thresholds to quantiles of `features` (rows, d); does nothing unless `calibrated`."""
         if not self.calibrated:
             return
+        features = np.asarray(features)
+        if features.ndim != 2 or not len(features) or not np.isfinite(features).all():
+            raise InputError(f"thresholds need a non-empty matrix of finite features; got shape {features.shape}")
         at = (np.arange(self.p) + 1) / (self.p + 1)
         columns = max(1, BLOCK // max(1, len(features)))
         quantiles = [
             np.quantile(features[:, i : i + columns], at, axis=0) for i in range(0, features.shape[1], columns)
         ]
-        self.thresholds = torch.from_numpy(np.concatenate(quantiles, axis=1).T.astype(np.float32, order="C"))
+        thresholds = torch.from_numpy(np.concatenate(quantiles, axis=1).T.astype(np.float32, order="C"))
+        self.thresholds = thresholds.to(self.thresholds.device)
 
     def encode(self, features: torch.Tensor) -> torch.Tensor:
         """Bits of features (..., d): bit ``p * i + j`` is threshold j of feature i."""
-        if not self.calibrated:
-            return (features[..., None] >= self.thresholds).to(features.dtype).flatten(-2)
+        if not self.calibrated:  # in the features' own precision: 0.7 must reach the threshold 7/10
+            steps = torch.arange(self.p, dtype=features.dtype, device=features.device)
+            thresholds = (steps + (1.0 if self.rounding == "floor" else 0.5)) / self.p
+            return (features[..., None] >= thresholds).to(features.dtype).flatten(-2)
         if features.shape[-1] != len(self.thresholds):
             expected = f"{len(self.thresholds)} features" if len(self.thresholds) else "a call of calibrate first"
             raise InputError(f"a calibrated thermometer got {features.shape[-1]} features, expected {expected}")
         return (features[..., None] > self.thresholds).to(features.dtype).flatten(-2)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
+        saved = state_dict.get(prefix + "thresholds")
+        if self.calibrated and saved is not None:  # the number of features is not known before calibration
+            self.thresholds = torch.empty_like(saved, device=self.thresholds.device)
+        super()._load_from_state_dict(state_dict, prefix, *arguments)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
         """Clip, encode and decode, with the gradient of the identity (sec. 3.3, the second training phase)."""
@@ -213,7 +228,7 @@ class Heaviside(Binarizer):
         if features.shape[channel] != self.in_features:
             raise InputError(f"Heaviside got {features.shape[channel]} features, expected {self.in_features}")
         if features.ndim == 4:
-            return nn.functional.conv2d(features, self.weight[:, :, None, None], self.bias)
+            return nn.functional.conv2d(features.to(self.weight.dtype), self.weight[:, :, None, None], self.bias)
         return nn.functional.linear(features.to(self.weight.dtype), self.weight, self.bias)
 
     def encode(self, features: torch.Tensor) -> torch.Tensor:
@@ -268,7 +283,8 @@ def rebuild(content: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]])
     options = {name: value for name, value in content.items() if name != "kind"}
     binarizer = KINDS[content["kind"]](**options)
     if isinstance(binarizer, Thermometer):
-        if tensors["thresholds"].shape[-1] != binarizer.p:
+        thresholds = tensors["thresholds"]
+        if thresholds.dtype != np.float32 or thresholds.shape[-1:] != (binarizer.p,):
             raise ValueError("thresholds do not fit p")
         binarizer.thresholds = torch.from_numpy(tensors["thresholds"].copy())
     elif isinstance(binarizer, Heaviside):

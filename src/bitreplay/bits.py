@@ -16,7 +16,7 @@ import torch
 
 from bitreplay.errors import InputError
 
-__all__ = ["BYTE_TO_FLOATS", "BitsLike", "PackedBits", "as_bit_array", "concatenate", "pack", "row_bytes"]
+__all__ = ["BYTE_TO_FLOATS", "BitsLike", "PackedBits", "as_bit_array", "concatenate", "pack", "row_bytes", "to_numpy"]
 
 WORD_BITS = 64  # ours: one machine word, so that popcount kernels need no remainder loop
 
@@ -144,11 +144,7 @@ def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
     """Check that `values` is a matrix of zeros and ones and return it with one byte per value."""
     if isinstance(values, PackedBits):
         return values.unpack()
-    if isinstance(values, torch.Tensor):
-        values = values.detach().cpu()
-        array = (values.float() if values.dtype == torch.bfloat16 else values).numpy()  # NumPy has no bfloat16
-    else:
-        array = np.asarray(values)
+    array = to_numpy(values) if isinstance(values, torch.Tensor) else np.asarray(values)
     if array.ndim != 2:
         raise InputError(f"bits must be a matrix (rows x features); got shape {array.shape}")
     if array.dtype == np.bool_:
@@ -163,6 +159,12 @@ def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
     if wrong.any():
         _refuse(array, wrong)
     return array.astype(np.uint8)
+
+
+def to_numpy(tensor: torch.Tensor) -> Array:
+    """A tensor's values as an array; bfloat16, which NumPy has not, becomes float32."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def _refuse(array: Array, wrong: npt.NDArray[np.bool_]) -> None:

@@ -318,3 +318,45 @@ def test_head_objects_carry_their_options():
     assert GBMClassifier(head=Bayes(0.1)).fit(*GOOD).head_.clamp == 0.1
     n_rows = 3 * (1 + len(clf.memory_.mixture(0).weights))
     assert clf.head_.nbytes == n_rows * (6 * 4 + 8)
+
+
+def test_one_more_sample_does_not_harm_a_known_class(digits):
+    train, test, y_train, y_test = digits
+    clf = GBMClassifier(p=4, head="replay", random_state=0).fit(train, y_train)
+    before = (clf.predict(test[y_test == 3]) == 3).mean()
+    for row in np.flatnonzero(y_train == 3)[:2]:
+        clf.partial_fit(train[row : row + 1], y_train[row : row + 1])
+    assert (clf.predict(test[y_test == 3]) == 3).mean() > before - 0.1
+
+
+def test_rejection_is_calibrated_at_the_first_call_that_allows_it(digits):
+    train, test, y_train, y_test = digits
+    clf = days(GBMClassifier(p=4, reject=0.5, random_state=0), train, y_train, [0])
+    assert clf.temperature_ is None
+    assert (clf.predict(test) == 0).all()
+    days(clf, train, y_train, *([label] for label in range(1, 10)))
+    assert clf.temperature_ >= 0.5
+    assert clf.score(test, y_test) > 0.8
+
+
+def test_unknown_must_not_be_a_class(digits):
+    train, _, y_train, _ = digits
+    clf = GBMClassifier(reject=0.5, random_state=0).fit(train, y_train - 1)
+    with pytest.raises(InputError, match="-1 is a class"):
+        clf.predict(train)
+
+
+def test_merging_text_into_numbers_is_refused_and_changes_nothing(digits):
+    train, test, y_train, _ = digits
+    one = GBMClassifier(random_state=0).fit(train, y_train)
+    other = GBMClassifier(binarizer=one.binarizer_, random_state=0).fit(train, y_train.astype(str))
+    before = one.predict(test)
+    with pytest.raises(InputError, match="all text or all numbers"):
+        one.merge(other.memory_)
+    assert np.array_equal(one.predict(test), before)
+
+
+def test_features_in_bfloat16(digits):
+    train, test, y_train, _ = digits
+    clf = GBMClassifier(random_state=0).fit(torch.from_numpy(train).bfloat16(), y_train)  # pixels are small integers
+    assert np.array_equal(clf.predict(torch.from_numpy(test).bfloat16()), clf.predict(test))

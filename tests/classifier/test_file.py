@@ -121,3 +121,18 @@ def test_damaged_files_are_refused(tmp_path):
         except FileFormatError:
             continue
         assert np.array_equal(loaded.predict(X), answers)
+
+
+def test_a_loaded_classifier_calibrates_anew_when_fitted_anew(tmp_path):
+    clf = GBMClassifier(p=2, random_state=0).fit(X, Y)
+    clf.save(tmp_path / "clf.safetensors")
+    loaded = GBMClassifier.load(tmp_path / "clf.safetensors")
+    assert np.array_equal(loaded.fit(10 * X - 5, Y).predict(10 * X - 5), clf.fit(10 * X - 5, Y).predict(10 * X - 5))
+
+
+@pytest.mark.parametrize("target", ["", "missing/clf.safetensors"])
+def test_a_place_that_cannot_be_written_is_named(tmp_path, target):
+    clf = GBMClassifier().fit(X, Y)
+    with pytest.raises(OSError, match="cannot write"):
+        clf.save(tmp_path / target)
+    assert not list(tmp_path.iterdir())

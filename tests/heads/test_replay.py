@@ -141,7 +141,19 @@ def test_thermometer_codes_are_decoded_before_g():
     assert head._network[0].in_features == 10
 
 
-@pytest.mark.parametrize("options", [{"epochs": 0}, {"batch_size": 0}, {"lr": 0.0}, {"epochs": 1.5}])
+@pytest.mark.parametrize(
+    "options",
+    [{"epochs": 0}, {"batch_size": 1}, {"lr": 0.0}, {"epochs": 1.5}, {"prior": "x"}, {"hidden": (0,)}, {"module": 5}],
+)
 def test_bad_options_are_refused(options):
     with pytest.raises(InputError):
         Replay(**options)
+
+
+def test_old_classes_always_get_a_row():
+    train, _ = problem(6)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    new = {c: train[c] for c in range(1, 6)}
+    for _, targets in Replay(batch_size=2)._batches(memory, new, 10, np.random.default_rng(0)):
+        assert (targets == 0).sum() == 1

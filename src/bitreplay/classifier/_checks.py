@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from bitreplay.binarizers import Identity
-from bitreplay.bits import PackedBits
+from bitreplay.bits import PackedBits, to_numpy
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label, label_array
 
@@ -38,9 +38,11 @@ def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | 
                 f"X has {X.n_features} bits, but GBMClassifier is expecting {estimator.n_features_in_} features"
             )
         return X
-    if isinstance(X, torch.Tensor):
-        X = X.detach().cpu().numpy()
-    return np.asarray(validate_data(estimator, X, reset=reset, dtype=np.float32))
+    try:
+        values = to_numpy(X) if isinstance(X, torch.Tensor) else X
+        return np.asarray(validate_data(estimator, values, reset=reset, dtype=np.float32))
+    except ValueError as error:
+        raise InputError(str(error)) from None
 
 
 def check_labels(
@@ -52,11 +54,12 @@ def check_labels(
     """
     if y is None:
         raise InputError("GBMClassifier requires y to be passed, but the target y is None")
-    if isinstance(y, torch.Tensor):
-        y = y.detach().cpu().numpy()
-    vector = column_or_1d(y, warn=True)
-    assert_all_finite(vector, input_name="y")
-    check_classification_targets(vector)
+    try:
+        vector = column_or_1d(to_numpy(y) if isinstance(y, torch.Tensor) else y, warn=True)
+        assert_all_finite(vector, input_name="y")
+        check_classification_targets(vector)
+    except ValueError as error:
+        raise InputError(str(error)) from None
     if len(vector) != n_samples:
         raise InputError(f"one label per sample is expected; got {len(vector)} labels for {n_samples} samples")
     kinds = {isinstance(label, str) for label in known}
@@ -66,6 +69,8 @@ def check_labels(
     distinct, which = np.unique(vector, return_inverse=True)
     labels = [as_label(label) for label in distinct]
     if classes is not None:
+        if isinstance(classes, str) or not isinstance(classes, Iterable):
+            raise InputError(f"classes must be a list of labels; got {classes!r}")
         announced = {as_label(label) for label in classes}
         outside = [label for label in labels if label not in announced]
         if outside:
@@ -81,4 +86,6 @@ def check_reject(reject: Any) -> None:
 
 def sorted_classes(labels: tuple[Label, ...]) -> Array:
     """`classes_` as scikit-learn has it."""
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise InputError("labels must be all text or all numbers")
     return np.sort(label_array(labels))

@@ -40,6 +40,7 @@ def to_content(clf: GBMClassifier) -> tuple[dict[str, Any], Tensors]:
     content["classifier"] = {
         "options": options,
         "binarizer": binarizer,
+        "binarizer_option": clf.binarizer if isinstance(clf.binarizer, str) else None,
         "head": {"name": clf.head_.name, **head},
         "seed": clf.seed_,
         "n_calls": clf.n_calls_,
@@ -64,7 +65,7 @@ def from_content(
         described = dict(saved["head"])
         blank = HEADS[described.pop("name")]
         if described.pop("own_module", False) and head is None:
-            raise InputError(
+            raise _OwnModuleError(
                 f"{name} has a replay head with a module of the user's own: pass load(..., head=Replay(module=...))"
             )
         template: Head = head or blank(**described)
@@ -72,21 +73,32 @@ def from_content(
         width, encoder = int(saved["n_features_in"]), saved["options"]["encoder"]
         if memory.fingerprint != binarizer.fingerprint(width, encoder):
             raise ValueError("the memory was made with other thresholds than the binarizer has")
-        options = {**saved["options"], "bits": memory.bits, "binarizer": binarizer, "head": template}
+        options = {
+            **saved["options"],
+            "bits": memory.bits,
+            "binarizer": saved["binarizer_option"] or binarizer,
+            "head": template,
+        }
         options["em"] = EMOptions(**options["em"]) if options["em"] else None
         clf = cls(**options)
         clf.seed_, clf.n_calls_ = int(saved["seed"]), int(saved["n_calls"])
-        clf.temperature_, clf.n_features_in_ = float(saved["temperature"]), width
+        clf.temperature_, clf.n_features_in_ = saved["temperature"], width
         clf.binarizer_, clf.memory_ = binarizer, memory
         clf.head_ = template.restore(memory, binarizer, _part(tensors, "head."), clf.seed_)
         clf.classes_ = sorted_classes(memory.labels)
+        if not (clf.temperature_ is None or (isinstance(clf.temperature_, float) and clf.temperature_ > 0)):
+            raise ValueError("the temperature is not a positive number")
         if saved["feature_names_in"] is not None:
             clf.feature_names_in_ = np.array(saved["feature_names_in"], dtype=object)
-    except InputError:
+    except _OwnModuleError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FileFormatError(f"{name} does not hold a classifier as this version writes it: {error}") from None
     return clf
+
+
+class _OwnModuleError(InputError):
+    """The file alone cannot say what module G was."""
 
 
 def _plain(value: Any) -> Any:

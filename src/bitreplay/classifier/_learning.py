@@ -30,12 +30,12 @@ def seed_for(seed: int, *purpose: Any) -> int:
 
 def remember(
     previous: BinaryMemory, samples: Samples, options: EMOptions, seed: int, calls: int, n_jobs: int
-) -> BinaryMemory:
-    """The memory with the mixtures of new classes added and those of known classes fitted anew.
+) -> tuple[BinaryMemory, Samples]:
+    """The memory with the mixtures of new classes added and those of known classes fitted anew, and what they rest on.
 
     The old samples of a known class are gone: as many pseudo-exemplars stand in for them.
     """
-    gathered = {}
+    gathered: dict[Label, PackedBits] = {}
     for label, bits in samples.items():
         if label in previous:
             rng = np.random.default_rng(seed_for(seed, "replay", label, calls))
@@ -50,29 +50,30 @@ def remember(
     if known:
         memory.replace(known)
     memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in previous})
-    return memory
+    return memory, gathered
 
 
 def held_out_temperature(
-    empty: BinaryMemory,
+    previous: BinaryMemory,
     binarizer: Binarizer,
     head: Head,
     samples: Samples,
     options: EMOptions,
     seed: int,
+    calls: int,
     n_jobs: int,
-) -> float:
-    """Learn without a fifth of every class, and calibrate confidence on it."""
+) -> float | None:
+    """Learn without a fifth of every class, and calibrate confidence on it; None where that says nothing yet."""
     rng = np.random.default_rng(seed_for(seed, "held out"))
-    kept, held, targets = {}, [], []
-    for position, (label, bits) in enumerate(samples.items()):
+    kept, held = {}, {}
+    for label, bits in samples.items():
         order = rng.permutation(len(bits))
         n_held = int(HELD_OUT * len(bits))
-        kept[label] = bits[order[n_held:]]
-        held.append(bits[order[:n_held]])
-        targets += [position] * n_held
-    if not targets:
-        return 1.0  # too few samples to spare any
-    memory = remember(empty, kept, options, seed, 0, n_jobs)
-    trial = head.update(memory, binarizer, kept, None, seed_for(seed, "head", 0))
-    return fit_temperature(trial.scores(concatenate(held)), np.array(targets))
+        kept[label], held[label] = bits[order[n_held:]], bits[order[:n_held]]
+    memory, gathered = remember(previous, kept, options, seed, calls, n_jobs)
+    targets = np.repeat([memory.labels.index(label) for label in held], [len(bits) for bits in held.values()])
+    if len(memory) < 2 or not len(targets):  # one class is always certain; too few samples leave none to hold out
+        return None
+    known = previous if len(previous) else None
+    trial = head.update(memory, binarizer, gathered, known, seed_for(seed, "head", calls))
+    return fit_temperature(trial.scores(concatenate(list(held.values()))), targets)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bitreplay._products import product
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import linear_form
@@ -38,8 +39,14 @@ class Bayes:
 
     name = "bayes"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.clamp, int | float) or not 0 < self.clamp < 0.5:
+            raise InputError(f"clamp must lie between 0 and 0.5; got {self.clamp!r}")
+
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
         """Read the mixtures off the memory."""
+        if not len(memory):
+            raise InputError("the memory holds no class to decide between")
         mixtures = [memory.mixture(label) for label in memory.labels]
         forms = [linear_form(m.prototypes, m.weights, self.clamp) for m in mixtures]
         sizes = [len(m.weights) for m in mixtures]
@@ -63,6 +70,8 @@ class Bayes:
 
     def scores(self, bits: PackedBits) -> Scores:
         """Log p(z | c)."""
+        if not len(self._offsets):
+            raise InputError("the head has not been fitted to a memory yet")
         joint = product(bits, self._slopes) + self._offsets
         return np.asarray(np.logaddexp.reduceat(joint, self._starts, axis=1))
 

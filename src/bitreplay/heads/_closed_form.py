@@ -66,8 +66,7 @@ class ClosedForm:
 
     blend: float = 0.8  # ours: benchmarks/head_options.py on TinyImageNet; 0.7 to 0.9 are as good
     ridge: float = 0.05  # ours: the same; anything from 0.01 to 0.2 is as good
-    _moments: tuple[Moments, ...] = field(default=(), repr=False)
-    _gram: Floats | None = field(default=None, repr=False)  # sum_c U_c^T U_c, kept where B is formed
+    _n_classes: int = field(default=0, repr=False)
     _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     # (n_c (K+1), D): first the linear parts of all classes, then everybody's first row, second row, ...
     _offsets: Floats = field(default_factory=lambda: np.empty(0), repr=False)
@@ -75,35 +74,16 @@ class ClosedForm:
     name = "closed_form"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.blend <= 1:
+        if not isinstance(self.blend, int | float) or not 0 <= self.blend <= 1:
             raise InputError(f"blend must lie in [0, 1]; got {self.blend!r}")
-        if not self.ridge > 0:
+        if not isinstance(self.ridge, int | float) or not self.ridge > 0:
             raise InputError(f"ridge must be positive; got {self.ridge!r}")
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
         """Solve for all classes of the memory."""
-        moments = tuple(Moments.of(memory.mixture(label)) for label in memory.labels)
-        return self._solve(moments, None)
-
-    def update(
-        self,
-        memory: BinaryMemory,
-        binarizer: Binarizer,
-        samples: Mapping[Label, PackedBits],
-        previous: BinaryMemory | None,
-        seed: int,
-    ) -> ClosedForm:
-        """Add the moments of the new classes and solve again; what is known of the old ones is reused."""
-        if (
-            previous is None
-            or memory.labels[: len(previous)] != previous.labels
-            or any(label in previous for label in samples)
-        ):
-            return self.fit(memory, binarizer, seed)
-        new = tuple(Moments.of(memory.mixture(label)) for label in memory.labels[len(previous) :])
-        return self._solve(self._moments + new, self._gram)
-
-    def _solve(self, moments: tuple[Moments, ...], gram: Floats | None) -> ClosedForm:
+        if not len(memory):
+            raise InputError("the memory holds no class to decide between")
+        moments = [Moments.of(memory.mixture(label)) for label in memory.labels]
         n_classes, widest = len(moments), max(len(m.between) for m in moments)
         means = np.stack([m.mean for m in moments])
         n_features = means.shape[1]
@@ -121,15 +101,12 @@ class ClosedForm:
         # B^-1 of the means and of U, by whichever of two forms of B = diagonal + shared * U^T U is smaller.
         wanted = np.concatenate([means, stacked])
         if len(stacked) < n_features:  # Woodbury's identity
-            gram = None
             scaled = stacked / diagonal
             small = shared * (scaled @ stacked.T)
             small[np.diag_indices_from(small)] += 1
             solved = wanted / diagonal - shared * (_solve_positive(small, scaled @ wanted.T).T @ scaled)
         else:
-            fresh = between[0 if gram is None else len(self._moments) :].reshape(-1, n_features)
-            gram = fresh.T @ fresh + (0 if gram is None else gram)
-            full = shared * gram
+            full = shared * (stacked.T @ stacked)
             full[np.diag_indices_from(full)] += diagonal
             solved = _solve_positive(full, wanted.T).T
         inverse_means, inverse_between = solved[:n_classes], solved[n_classes:].reshape(between.shape)
@@ -147,13 +124,26 @@ class ClosedForm:
                 -np.einsum("ckd,cd->kc", own, means).reshape(-1),
             ]
         )
-        return replace(self, _moments=moments, _gram=gram, _weights=weights.astype(np.float32), _offsets=offsets)
+        return replace(self, _n_classes=n_classes, _weights=weights.astype(np.float32), _offsets=offsets)
+
+    def update(
+        self,
+        memory: BinaryMemory,
+        binarizer: Binarizer,
+        samples: Mapping[Label, PackedBits],
+        previous: BinaryMemory | None,
+        seed: int,
+    ) -> ClosedForm:
+        """The same as `fit`: a new class changes what all classes share, so everything is solved again."""
+        return self.fit(memory, binarizer, seed)
 
     def scores(self, bits: PackedBits) -> Scores:
         """Half the negative Mahalanobis distance, up to a common constant."""
+        if not self._n_classes:
+            raise InputError("the head has not been fitted to a memory yet")
         parts = product(bits, self._weights)
         parts += self._offsets.astype(parts.dtype)
-        n_classes = len(self._moments)
+        n_classes = self._n_classes
         scores = parts[:, :n_classes].astype(np.float64)
         for begin in range(n_classes, parts.shape[1], n_classes):
             scores += np.square(parts[:, begin : begin + n_classes])

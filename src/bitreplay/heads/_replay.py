@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -74,11 +74,22 @@ class Replay:
     name = "replay"
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "min_steps", "batch_size"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise InputError(f"{name} must be a positive integer; got {getattr(self, name)!r}")
-        if not self.lr > 0:
-            raise InputError(f"lr must be positive; got {self.lr!r}")
+        for name, least in (("epochs", 1), ("min_steps", 1), ("batch_size", 2)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"{name} must be an integer of at least {least}; got {value!r}")
+        for name in ("lr", "momentum", "weight_decay"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or value < 0 or (name == "lr" and value == 0):
+                raise InputError(
+                    f"{name} must be a {'positive' if name == 'lr' else 'non-negative'} number; got {value!r}"
+                )
+        if self.prior not in get_args(Prior):
+            raise InputError(f"prior must be one of {', '.join(get_args(Prior))}; got {self.prior!r}")
+        if not isinstance(self.hidden, Sequence) or any(not isinstance(w, int) or w < 1 for w in self.hidden):
+            raise InputError(f"hidden must be a sequence of positive integers; got {self.hidden!r}")
+        if self.module is not None and (isinstance(self.module, nn.Module) or not callable(self.module)):
+            raise InputError(f"module must make G when called with (n_inputs, n_classes); got {self.module!r}")
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Replay:
         """Train G from nothing on pseudo-exemplars of all classes."""
@@ -119,8 +130,9 @@ class Replay:
         return max(1, -(-sum(map(len, samples.values())) // self._new_rows(len(memory), len(samples))))
 
     def _new_rows(self, n_classes: int, n_new: int) -> int:
-        """N_new of a batch (eq. 6): the new classes' share of the classes, at least one row."""
-        return max(1, round(self.batch_size * n_new / n_classes))
+        """N_new of a batch (eq. 6): the new classes' share of the classes; at least one row, and one for the old."""
+        room = self.batch_size - (n_new < n_classes)
+        return min(room, max(1, round(self.batch_size * n_new / n_classes)))
 
     def _batches(
         self, memory: BinaryMemory, samples: Mapping[Label, PackedBits], n_steps: int, generator: np.random.Generator
@@ -166,8 +178,8 @@ class Replay:
 
     def scores(self, bits: PackedBits) -> Scores:
         """Log-probabilities under G's softmax."""
-        assert self._network is not None
-        assert self._binarizer is not None
+        if self._network is None or self._binarizer is None:
+            raise InputError("the head has not been fitted to a memory yet")
         outputs = np.empty((len(bits), len(self._labels)))
         with torch.inference_mode():
             for rows in row_blocks(*bits.shape):

@@ -44,6 +44,8 @@ def write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], t
     begin, end = _checksum_span(bytes(raw))
     raw[begin:end] = hashlib.sha256(raw).digest()
     target = Path(path)
+    if target.is_dir() or not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {os.fspath(path)!r}: it must be a file in a folder that exists")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         with temporary.open("xb") as file:

@@ -28,6 +28,7 @@ __all__ = ["BinaryMemory", "Prior"]
 
 Prior = Literal["balanced", "empirical"]
 PRIORS = get_args(Prior)
+MOST_DRAWERS = 8  # combinations of classes that are kept ready to be drawn from
 Drawer = tuple[Sampler, npt.NDArray[np.int64], npt.NDArray[Any]]  # with the class position and the label of every row
 
 
@@ -138,6 +139,11 @@ class BinaryMemory:
         named = {as_label(label): mixture for label, mixture in mixtures.items()}
         if not named:
             return
+        for label, mixture in named.items():
+            if not isinstance(mixture, Mixture):
+                raise InputError(
+                    f"class {label!r} needs a Mixture, as fit_mixtures returns; got {type(mixture).__name__}"
+                )
         shape = np.shape(next(iter(named.values())).prototypes) or (1,)  # with_classes refuses what is not (K, D)
         expected = self.fingerprint or fingerprint or Fingerprint(shape[-1])
         expected.require(fingerprint or expected, "add")
@@ -171,6 +177,8 @@ class BinaryMemory:
         A class known to both becomes the union of both mixtures weighted by their counts, reduced to `prototypes` (by
         default the larger of the two numbers). The other memory is not changed.
         """
+        if not isinstance(other, BinaryMemory):
+            raise InputError(f"only a BinaryMemory can be merged; got {type(other).__name__}")
         if other.fingerprint is None:
             return
         (self.fingerprint or other.fingerprint).require(other.fingerprint, "merge")
@@ -239,6 +247,8 @@ class BinaryMemory:
         check_output(output)
         if not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
             raise InputError(f"n_jobs must be a positive integer; got {n_jobs!r}")
+        if isinstance(classes, str) or not isinstance(classes, Iterable | None):
+            raise InputError(f"classes must be a list of labels; got {classes!r}")
         sampler, _, labels = self._drawer(None if classes is None else tuple(as_label(c) for c in classes), prior)
         bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs)
         return bits, labels[rows]
@@ -269,6 +279,8 @@ class BinaryMemory:
             rows = np.concatenate([np.arange(sum(table.sizes))[table.rows(p)] for p in at])
             positions = np.repeat(np.array(at), [table.sizes[p] for p in at])
             codes = table.codes if classes is None else table.codes[rows]
+            if len(self._drawers) >= MOST_DRAWERS:
+                self._drawers.clear()  # they can be made again at any time
             sampler = Sampler(codes, self.bits, table.n_features, np.concatenate(chances))
             self._drawers[classes, prior] = sampler, positions, label_array(self.labels)[positions]
         return self._drawers[classes, prior]

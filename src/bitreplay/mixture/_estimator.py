@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bitreplay.bits import BitsLike, PackedBits, pack
+from bitreplay.bits import BitsLike, PackedBits, pack, to_numpy
 from bitreplay.errors import InputError
 from bitreplay.mixture._density import joint_log_probability, linear_form
 from bitreplay.mixture._fit import fit_mixtures
@@ -104,7 +104,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: BitsLike, y: object = None) -> BernoulliMixture:
         """Fit the mixture to binary samples; `y` is ignored."""
         options = EMOptions.of(self)
-        if self.binarize is not None and not np.isfinite(self.binarize):
+        if not (self.binarize is None or (isinstance(self.binarize, int | float) and np.isfinite(self.binarize))):
             raise InputError(f"binarize must be a finite threshold or None; got {self.binarize!r}")
         before = dict(self.__dict__)
         try:
@@ -200,9 +200,11 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("found 0 samples; at least 1 is required")
             self._check_width(X.n_features, reset=reset)
             return X
-        array = validate_data(
-            self, X.detach().numpy() if isinstance(X, torch.Tensor) else X, reset=reset, dtype="numeric"
-        )
+        try:
+            values = to_numpy(X) if isinstance(X, torch.Tensor) else X
+            array = validate_data(self, values, reset=reset, dtype="numeric")
+        except ValueError as error:
+            raise InputError(str(error)) from None
         return pack(array if self.binarize is None else array > self.binarize)
 
     def _check_width(self, width: int, *, reset: bool) -> None:

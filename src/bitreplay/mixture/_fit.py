@@ -106,7 +106,9 @@ def fit_mixtures(
     >>> np.sort(mixture.prototypes.round(3), axis=0).tolist()
     [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
-    options = options or EMOptions()
+    options = EMOptions() if options is None else options
+    if not isinstance(options, EMOptions):
+        raise InputError(f"options must be EMOptions or None; got {options!r}")
     if generators is None:
         generators = [np.random.default_rng(seed) for seed in range(len(classes))]
     if len(generators) != len(classes):

@@ -15,7 +15,7 @@ Init = Literal["centroid", "random"]
 Weights = Literal["learned", "fixed"]
 Objective = Literal["likelihood", "expected"]
 
-CLAMP = 0.02  # ours: best held-out likelihood on real bits, measured in benchmarks/clamp.py (table in docs/mixture.md)
+CLAMP = 0.02  # ours: best held-out likelihood on real bits, measured in benchmarks/clamp.py (table in docs/guide.md)
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class EMOptions:
     warmup_iter: int = 3  # sec. 4.1, "N_iter=3"
     tol: float = 1e-3  # sec. 4.1, "epsilon=10^-3"
     max_iter: int = 10  # sec. 4.1, "a maximum of n_max=10 steps"
-    min_count: float = 5.0  # ours: a prototype must not rest on a handful of samples (docs/mixture.md)
+    min_count: float = 5.0  # ours: a prototype must not rest on a handful of samples (docs/guide.md)
     clamp: float = CLAMP
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ __all__ = ["Run", "drop", "reseed", "start"]
 
 Floats = npt.NDArray[np.float64]
 
-MARGIN = 0.05  # ours: keeps starts inside (0, 1); anything from 0.001 to 0.3 does as well (benchmarks/clamp.py)
+MARGIN = 0.05  # ours: keeps starts inside (0, 1), as method and logarithms demand; EM soon leaves it behind
 SPLIT = 0.3  # ours: standard deviations between a split component and its halves (benchmarks/reseeding.py)
 
 
