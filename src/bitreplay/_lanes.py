@@ -51,8 +51,8 @@ def kernel(*signatures: str, slp: bool = True) -> Callable[[Callable[..., Any]],
     """Compile a function for exactly these signatures, without the interpreter lock, and keep the machine code on disk.
 
     Compilation happens when the module is imported, so modules with kernels are imported where they are first needed:
-    the first fit after installation pays for it, later processes load the cache, and a process that only predicts
-    needs no compiler at all. `slp` is for code made of rows of eight; plain loops are vectorised without it.
+    the first fit after installation pays for it, later processes load the cache, and a process that predicts for a few
+    rows needs no compiler at all. `slp` is for code made of rows of eight; plain loops are vectorised without it.
     """
 
     def compile_(function: Callable[..., Any]) -> Any:
