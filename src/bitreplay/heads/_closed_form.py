@@ -87,9 +87,7 @@ class ClosedForm:
         n_classes, widest = len(moments), max(len(m.between) for m in moments)
         means = np.stack([m.mean for m in moments])
         n_features = means.shape[1]
-        between = np.zeros(
-            (n_classes, widest, n_features)
-        )  # classes with fewer prototypes get rows of 0: they add nothing
+        between = np.zeros((n_classes, widest, n_features))  # fewer prototypes: rows of 0, which add nothing
         for rows, m in zip(between, moments, strict=True):
             rows[: len(m.between)] = m.between
         stacked = between.reshape(-1, n_features)
