@@ -81,20 +81,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="the short form that `make bench` runs")
     parser.add_argument("--output", type=Path, default=HERE / "results" / "growth.svg", help=".svg or .png to write")
+    parser.add_argument("--table", type=Path, help=".csv to write; beside the plot if left out")
     arguments = parser.parse_args()
+    table = arguments.table or arguments.output.with_suffix(".csv")
     use_one_thread()
     points = []
     for point in measure(arguments.short):
         grows, size, seconds, memory = point
         print(f"{grows:>4} {size:6d} {seconds * 1e3:10.2f} ms {memory / MEGABYTE:8.1f} MB", flush=True)
         points.append(point)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.output.with_suffix(".csv").open("w", newline="") as file:
+    for path in (table, arguments.output):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with table.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(("grows", "size", "seconds", "bytes"))
         writer.writerows((grows, size, f"{seconds:.6g}", memory) for grows, size, seconds, memory in points)
     plot(points, arguments.output)
-    print(f"written: {arguments.output} and .csv")
+    print(f"written: {arguments.output}, {table}")
 
 
 if __name__ == "__main__":
