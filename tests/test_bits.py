@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bitreplay.bits import BYTE_TO_FLOATS, PackedBits, as_bit_array, concatenate, pack, row_bytes
+from bitreplay.bits import BYTE_TO_FLOATS, PackedBits, as_bit_array, concatenate, pack, pack_above, row_bytes
 from bitreplay.errors import InputError
 
 WIDTHS = [1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 500]
@@ -244,3 +244,9 @@ def test_byte_table() -> None:
 
 def test_repr_tells_shape_and_bytes() -> None:
     assert repr(pack(random_bits(3, 65))) == "PackedBits(3 x 65, 48 bytes)"
+
+
+def test_packing_above_a_threshold_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(0).normal(size=(50, 75))
+    monkeypatch.setattr("bitreplay.bits.BLOCK", 300)
+    assert pack_above(values, 0.3) == pack(values > 0.3)

@@ -16,8 +16,19 @@ import torch
 
 from bitreplay.errors import InputError
 
-__all__ = ["BYTE_TO_FLOATS", "BitsLike", "PackedBits", "as_bit_array", "concatenate", "pack", "row_bytes", "to_numpy"]
+__all__ = [
+    "BYTE_TO_FLOATS",
+    "BitsLike",
+    "PackedBits",
+    "as_bit_array",
+    "concatenate",
+    "pack",
+    "pack_above",
+    "row_bytes",
+    "to_numpy",
+]
 
+BLOCK = 2**20  # values compared with a threshold at once
 WORD_BITS = 64  # ours: one machine word, so that popcount kernels need no remainder loop
 
 # The eight bits of every byte value as floats: one look-up turns a byte into eight features (3x faster than unpackbits
@@ -137,6 +148,24 @@ def pack(values: BitsLike) -> PackedBits:
     data = np.zeros((rows, row_bytes(n_features)), dtype=np.uint8)
     packed = np.packbits(array, axis=1, bitorder="little")
     data[:, : packed.shape[1]] = packed
+    return PackedBits(data, n_features)
+
+
+def pack_above(values: Array, threshold: float) -> PackedBits:
+    """Pack a matrix of numbers, a bit being set where the number is greater than `threshold`.
+
+    Examples
+    --------
+    >>> pack_above(np.array([[0.2, 0.7, 0.5]]), 0.5).unpack()
+    array([[0, 1, 0]], dtype=uint8)
+    """
+    rows, n_features = values.shape
+    data = np.zeros((rows, row_bytes(n_features)), dtype=np.uint8)
+    width = -(-n_features // 8)
+    step = max(1, BLOCK // max(1, n_features))
+    for begin in range(0, rows, step):  # block by block: a comparison takes a byte per value
+        part = slice(begin, begin + step)
+        data[part, :width] = np.packbits(values[part] > threshold, axis=1, bitorder="little")
     return PackedBits(data, n_features)
 
 

@@ -73,7 +73,11 @@ class Bayes:
         if not len(self._offsets):
             raise InputError("the head has not been fitted to a memory yet")
         joint = product(bits, self._slopes) + self._offsets
-        return np.asarray(np.logaddexp.reduceat(joint, self._starts, axis=1))
+        top = np.maximum.reduceat(joint, self._starts, axis=1)
+        sizes = np.diff(self._starts, append=joint.shape[1])
+        joint -= np.repeat(top, sizes, axis=1)
+        np.exp(joint, out=joint)
+        return np.asarray(top + np.log(np.add.reduceat(joint, self._starts, axis=1)))
 
     @property
     def nbytes(self) -> int:

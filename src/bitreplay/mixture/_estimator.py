@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bitreplay.bits import BitsLike, PackedBits, pack, to_numpy
+from bitreplay.bits import BitsLike, PackedBits, pack, pack_above, to_numpy
 from bitreplay.errors import InputError
 from bitreplay.mixture._density import joint_log_probability, linear_form
 from bitreplay.mixture._fit import fit_mixtures
@@ -205,7 +205,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
             array = validate_data(self, values, reset=reset, dtype="numeric")
         except ValueError as error:
             raise InputError(str(error)) from None
-        return pack(array if self.binarize is None else array > self.binarize)
+        return pack(array) if self.binarize is None else pack_above(array, self.binarize)
 
     def _check_width(self, width: int, *, reset: bool) -> None:
         if reset:
