@@ -250,3 +250,6 @@ def test_packing_above_a_threshold_block_by_block(monkeypatch: pytest.MonkeyPatc
     values = np.random.default_rng(0).normal(size=(50, 75))
     monkeypatch.setattr("bitreplay.bits.BLOCK", 300)
     assert pack_above(values, 0.3) == pack(values > 0.3)
+    counts = np.random.default_rng(1).poisson(0.7, size=(50, 75))
+    for dtype in (bool, np.uint8, np.uint32, np.int8, np.float32):
+        assert pack_above(counts.astype(dtype), 0.0) == pack(counts > 0)

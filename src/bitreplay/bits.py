@@ -162,10 +162,12 @@ def pack_above(values: Array, threshold: float) -> PackedBits:
     rows, n_features = values.shape
     data = np.zeros((rows, row_bytes(n_features)), dtype=np.uint8)
     width = -(-n_features // 8)
+    as_is = threshold == 0 and values.dtype.kind in "bu"  # what is not 0 is packed as 1
     step = max(1, BLOCK // max(1, n_features))
     for begin in range(0, rows, step):  # block by block: a comparison takes a byte per value
         part = slice(begin, begin + step)
-        data[part, :width] = np.packbits(values[part] > threshold, axis=1, bitorder="little")
+        above = values[part] if as_is else values[part] > threshold
+        data[part, :width] = np.packbits(above, axis=1, bitorder="little")
     return PackedBits(data, n_features)
 
 

@@ -173,7 +173,8 @@ def _fit_group(engine: Engine, options: EMOptions, generators: Sequence[np.rando
         if sizes[i] > 1
         for _ in range(options.n_init)
     ]
-    _advance(engine, runs, options.warmup_iter, 0.0, options, generators)
+    if options.n_init > 1 or options.warmup_iter:  # a single start without warm-up has nothing to be judged by
+        _advance(engine, runs, options.warmup_iter, 0.0, options, generators)
     best: dict[int, Run] = {}
     for run in runs:
         if run.index not in best or run.objective > best[run.index].objective:
