@@ -16,10 +16,9 @@ from problems import Problem, parse
 
 
 def incremental(head: Head, problem: Problem, tasks: list, memories: list[BinaryMemory]) -> tuple[float, float, float]:
-    begun, accuracies, previous, seen = time.perf_counter(), [], None, {}
+    begun, accuracies, seen = time.perf_counter(), [], {}
     for labels, memory in zip(tasks, memories, strict=True):
-        head = head.update(memory, Identity(), {c: problem.train[c] for c in labels}, previous, 0)
-        previous = memory
+        head = head.update(memory, Identity(), {c: problem.train[c] for c in labels}, 0)
         seen.update({c: problem.test[c] for c in labels})
         accuracies.append(accuracy(head, memory, Problem("", {}, seen)))
     return float(np.mean(accuracies)), accuracies[-1], time.perf_counter() - begun

@@ -68,9 +68,8 @@ def test_learning_step_by_step_equals_learning_at_once(n_features):
     whole = make_memory(12, n_features, [4, 2])
     head, memory = ClosedForm(), BinaryMemory(8, n_features)
     for labels in (whole.labels[:5], whole.labels[5:6], whole.labels[6:]):
-        previous = memory.copy()
         memory.add_all({label: whole.mixture(label) for label in labels})
-        head = head.update(memory, Identity(), dict.fromkeys(labels), previous if len(previous) else None, 0)
+        head = head.update(memory, Identity(), dict.fromkeys(labels), 0)
     bits = pack((np.random.default_rng(1).random((20, n_features)) < 0.5).astype(np.uint8))
     assert np.allclose(head.scores(bits), ClosedForm().fit(whole, Identity(), 0).scores(bits), atol=1e-3)
 
@@ -82,7 +81,7 @@ def test_update_does_not_change_the_head_it_came_from():
     before = head.scores(bits)
     larger = memory.copy()
     larger.add("new", Mixture(np.full((1, 30), 0.5, np.float32), np.ones(1), 10))
-    assert head.update(larger, Identity(), {"new": bits}, memory, 0).scores(bits).shape == (30, 5)
+    assert head.update(larger, Identity(), {"new": bits}, 0).scores(bits).shape == (30, 5)
     assert np.array_equal(head.scores(bits), before)
 
 

@@ -181,8 +181,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 how = (options, seed, calls, threads)
                 temperature = held_out_temperature(previous, binarizer, head, samples, *how)
             memory, gathered = remember(previous, samples, options, seed, calls, threads)
-            known = None if first else previous
-            head = head.update(memory, binarizer, gathered, known, seed_for(seed, "head", calls))
+            head = head.update(memory, binarizer, gathered, seed_for(seed, "head", calls))
             learned = sorted_classes(memory.labels)
         except BaseException:
             self.__dict__.clear()

@@ -74,6 +74,5 @@ def held_out_temperature(
     targets = np.repeat([memory.labels.index(label) for label in held], [len(bits) for bits in held.values()])
     if len(memory) < 2 or not len(targets):  # one class is always certain; too few samples leave none to hold out
         return None
-    known = previous if len(previous) else None
-    trial = head.update(memory, binarizer, gathered, known, seed_for(seed, "head", calls))
+    trial = head.update(memory, binarizer, gathered, seed_for(seed, "head", calls))
     return fit_temperature(trial.scores(concatenate(list(held.values()))), targets)

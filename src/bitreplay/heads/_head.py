@@ -30,14 +30,9 @@ class Head(Protocol):
         """A head for all classes of a memory, from the memory alone."""
 
     def update(
-        self,
-        memory: BinaryMemory,
-        binarizer: Binarizer,
-        samples: Mapping[Label, PackedBits],
-        previous: BinaryMemory | None,
-        seed: int,
+        self, memory: BinaryMemory, binarizer: Binarizer, samples: Mapping[Label, PackedBits], seed: int
     ) -> Head:
-        """A head for a memory that has just learned the classes of `samples`; `previous` is the memory before that."""
+        """A head for a memory that has just learned the classes of `samples`."""
 
     def scores(self, bits: PackedBits) -> Scores:
         """Scores of shape (rows, classes); columns in the order of the memory's labels."""

@@ -82,7 +82,7 @@ class Sampler:
 def draw_seed(generator: Generator) -> int:
     """A 64-bit seed from whatever source of randomness the user has; None asks the operating system."""
     if isinstance(generator, np.random.Generator):
-        return int(generator.bit_generator.random_raw())  # ten times faster than `integers`
+        return int(generator.bit_generator.random_raw())  # `integers` takes longer than drawing a row
     if isinstance(generator, torch.Generator):
         return int(torch.randint(2**63 - 1, (), generator=generator, device=generator.device))
     if generator is None or isinstance(generator, int | np.integer):

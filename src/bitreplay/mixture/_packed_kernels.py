@@ -10,9 +10,8 @@ feature, 8]` and responsibilities `[group, sample, 8]`. Components that do not e
 to whole bytes with bits that are never set.
 
 Everything is float64. While samples lie between components, a rounding error is multiplied by about D/n in every step,
-and by thousands where a sample goes over from one component to another. With float32 scores a run at D = 12544 can end
-in another optimum than the exact one, and one run in six at D = 512 is off by more than 1e-4 nats per sample at some
-step (up to 2e-3); with float32 responsibilities alone it is one in forty at D = 2048.
+and by more where a sample goes over from one component to another. With float32 scores or responsibilities runs can be
+off by more than 1e-4 nats per sample, and at D = 12544 end in another optimum (tests/mixture/test_em.py has such runs).
 """
 
 from __future__ import annotations
