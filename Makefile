@@ -10,7 +10,9 @@ BENCH_READY = $(BENCH_VENV)/.ready
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
 
+# A compiled kernel is not compiled again when another file's kernel that it calls has changed: start from none.
 test: $(READY)
+	find src -name '*.nb[ic]' -delete
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy

@@ -1,25 +1,41 @@
 """Eight numbers at a time: the small vector arithmetic that the CPU kernels are written in.
 
-A group of eight mixture components is a row of eight floats. `load`, `add` and `store` move such rows as tuples, which
-the compiler turns into one 256-bit instruction each. Written as a plain loop over eight elements the same code is four
-times slower, because the compiler cannot prove that the arrays do not overlap.
+A group of eight mixture components is a row of eight floats. Inside a kernel such a row is one value, an LLVM vector,
+and an operation on it is one or two instructions. Written as a loop over eight elements, or with tuples, the same code
+depends on what the compiler happens to recognise, and is two to four times slower.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import config, types
-from numba.extending import intrinsic
+from numba.core import types
+from numba.extending import intrinsic, models, register_model
 
-__all__ = ["LANES", "add", "kernel", "load", "log", "store", "zeros"]
+__all__ = [
+    "LANES",
+    "above",
+    "add",
+    "exp",
+    "kernel",
+    "largest",
+    "load",
+    "log",
+    "multiply",
+    "rows_of_eight",
+    "scale",
+    "shift",
+    "store",
+    "total",
+    "zeros",
+]
 
 LANES = 8
+CACHE_LINE = 64  # bytes; a row of eight float64 that lies across two lines costs twice
 
 _LN2 = 0.6931471805599453
 _BIAS, _MANTISSA_BITS = np.uint64(1023), np.uint64(52)
@@ -28,61 +44,154 @@ _TWO_52, _TWO_52_BIASED = np.uint64(0x4330000000000000), 2.0**52 + 1023.0
 # Coefficients of the series of log((1+s)/(1-s)) as fitted in fdlibm's e_log.c: below 1 ulp on the reduced range.
 _L1, _L2, _L3, _L4 = 0.6666666666666735130, 0.3999999999940941908, 0.2857142874366239149, 0.2222219843214978396
 _L5, _L6, _L7 = 0.1818357216161805012, 0.1531383769920937332, 0.1479819860511658591
-
+# For exp: log2(e), ln 2 in two parts (fdlibm's e_exp.c), and 1.5 * 2^52, which rounds what is added to it to an
+# integer.
+_LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-1, 1.90821492927058770002e-10
+_ROUND = 1.5 * 2.0**52
 
 # Fused multiply-add is allowed; a division does not test for zero, because that branch would forbid vector code.
 _OPTIONS = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
 _inlined = numba.njit(**_OPTIONS)
 
 
-@contextlib.contextmanager
-def _slp_vectorizer() -> Iterator[None]:
-    """Switch LLVM's straight-line vectorizer on; numba leaves it off, and these kernels are 2 to 4 times slower
-    without.
-    """
-    before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
-    try:
-        yield
-    finally:
-        config.SLP_VECTORIZE = before
-
-
-def kernel(*signatures: str, slp: bool = True) -> Callable[[Callable[..., Any]], Any]:
+def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Any]:
     """Compile a function for exactly these signatures, without the interpreter lock, and keep the machine code on disk.
 
     Compilation happens when the module is imported, so modules with kernels are imported where they are first needed:
     the first fit after installation pays for it, later processes load the cache, and a process that predicts for a few
-    rows needs no compiler at all. `slp` is for code made of rows of eight; plain loops are vectorised without it.
+    rows needs no compiler at all.
     """
-
-    def compile_(function: Callable[..., Any]) -> Any:
-        with _slp_vectorizer() if slp else contextlib.nullcontext():
-            return numba.njit(list(signatures), cache=True, **_OPTIONS)(function)
-
-    return compile_
+    return lambda function: numba.njit(list(signatures), cache=True, **_OPTIONS)(function)
 
 
-@_inlined
-def load(rows, r):
-    return (rows[r, 0], rows[r, 1], rows[r, 2], rows[r, 3], rows[r, 4], rows[r, 5], rows[r, 6], rows[r, 7])
+# ---------------------------------------------------------------------- rows of eight
 
 
-@_inlined
-def store(rows, r, x):
-    rows[r, 0], rows[r, 1], rows[r, 2], rows[r, 3] = x[0], x[1], x[2], x[3]
-    rows[r, 4], rows[r, 5], rows[r, 6], rows[r, 7] = x[4], x[5], x[6], x[7]
+class Eight(types.Type):
+    """The type of a row of eight numbers inside a kernel."""
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+        super().__init__(name=f"Eight({dtype})")
 
 
-@_inlined
-def add(x, y):
-    return (x[0] + y[0], x[1] + y[1], x[2] + y[2], x[3] + y[3], x[4] + y[4], x[5] + y[5], x[6] + y[6], x[7] + y[7])
+@register_model(Eight)
+class _EightModel(models.PrimitiveModel):
+    def __init__(self, manager, eight):
+        super().__init__(manager, eight, ir.VectorType(manager.lookup(eight.dtype).get_value_type(), LANES))
 
 
-@_inlined
-def zeros(rows):
+def _row(context, builder, signature, arguments):
+    """Address of a row of a matrix with eight columns, as a vector."""
+    matrix = context.make_array(signature.args[0])(context, builder, arguments[0])
+    row = context.cast(builder, arguments[1], signature.args[1], types.int64)
+    vector = context.get_value_type(Eight(signature.args[0].dtype)).as_pointer()
+    return builder.gep(builder.bitcast(matrix.data, vector), [row])
+
+
+@intrinsic
+def load(typing, rows, r):
+    """Row `r` of a matrix with eight columns."""
+
+    def emit(context, builder, signature, arguments):
+        return builder.load(_row(context, builder, signature, arguments), align=rows.dtype.bitwidth // 8)
+
+    return Eight(rows.dtype)(rows, r), emit
+
+
+@intrinsic
+def store(typing, rows, r, x):
+    """Write eight numbers to row `r`."""
+
+    def emit(context, builder, signature, arguments):
+        builder.store(arguments[2], _row(context, builder, signature, arguments), align=rows.dtype.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(rows, r, x), emit
+
+
+@intrinsic
+def zeros(typing, rows):
     """Eight zeros of the type of `rows`."""
-    zero = rows.dtype.type(0)
-    return (zero, zero, zero, zero, zero, zero, zero, zero)
+
+    def emit(context, builder, signature, arguments):
+        return ir.Constant(context.get_value_type(signature.return_type), None)
+
+    return Eight(rows.dtype)(rows), emit
+
+
+def _elementwise(operation, *, scalar=False):
+    """Make the function that applies a builder's floating-point operation to eight pairs, or to eight and one."""
+
+    @intrinsic
+    def function(typing, x, y):
+        def emit(context, builder, signature, arguments):
+            left, right = arguments
+            if scalar:
+                right = _splat(builder, context.cast(builder, right, signature.args[1], x.dtype), left.type)
+            return getattr(builder, operation)(left, right, flags=("contract",))
+
+        return x(x, y), emit
+
+    return function
+
+
+def _splat(builder, value, vector):
+    single = builder.insert_element(ir.Constant(vector, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(single, single, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+
+
+add = _elementwise("fadd")
+multiply = _elementwise("fmul")
+shift = _elementwise("fadd", scalar=True)  # eight numbers plus one
+scale = _elementwise("fmul", scalar=True)  # eight numbers times one
+
+
+def _reduction(combine):
+    """Make the function that combines the halves of a row until one number is left."""
+
+    @intrinsic
+    def function(typing, x):
+        def emit(context, builder, signature, arguments):
+            value, width = arguments[0], LANES
+            while width > 1:
+                width //= 2
+                halves = [
+                    ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(first, first + width)))
+                    for first in (0, width)
+                ]
+                value = combine(builder, *(builder.shuffle_vector(value, value, half) for half in halves))
+            return builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+
+        return x.dtype(x), emit
+
+    return function
+
+
+@intrinsic
+def above(typing, x, limit):
+    """Which of eight numbers lie above a limit, as the bits of a byte."""
+
+    def emit(context, builder, signature, arguments):
+        limits = _splat(builder, context.cast(builder, arguments[1], signature.args[1], x.dtype), arguments[0].type)
+        return builder.bitcast(builder.fcmp_ordered(">", arguments[0], limits), ir.IntType(8))
+
+    return types.uint8(x, limit), emit
+
+
+total = _reduction(lambda builder, x, y: builder.fadd(x, y))
+largest = _reduction(lambda builder, x, y: builder.select(builder.fcmp_ordered(">", x, y), x, y))
+
+
+@_inlined
+def rows_of_eight(n):
+    """A new matrix of `n` rows of eight float64, each in a cache line of its own."""
+    buffer = np.empty((n + 1) * LANES, dtype=np.float64)
+    first = (-buffer.ctypes.data % CACHE_LINE) // 8
+    return buffer[first : first + n * LANES].reshape(n, LANES)
+
+
+# ---------------------------------------------------------------------- functions of one number, without branches
 
 
 @intrinsic
@@ -112,3 +221,16 @@ def log(x):
     # Or-ing an integer into the mantissa of 2^52 and subtracting 2^52 converts it to a float; AVX2 has no instruction
     # for that.
     return (_as_float(exponent | _TWO_52) - _TWO_52_BIASED) * _LN2 - (half_square - s * (half_square + series) - f)
+
+
+@_inlined
+def exp(x):
+    """Exponential of a float64 in [-700, 700] without branches, so that loops over it become vector code."""
+    rounded = x * _LOG2_E + _ROUND
+    k = rounded - _ROUND
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW  # |r| <= ln(2)/2, where twelve terms of the series reach 1 ulp
+    series = 1 / 5040 + r * (
+        1 / 40320 + r * (1 / 362880 + r * (1 / 3628800 + r * (1 / 39916800 + r * (1 / 479001600))))
+    )
+    series = 1.0 + r * (1.0 + r * (1 / 2 + r * (1 / 6 + r * (1 / 24 + r * (1 / 120 + r * (1 / 720 + r * series))))))
+    return _as_float(_as_integer(series) + (_as_integer(rounded) << _MANTISSA_BITS))  # times 2^k

@@ -18,7 +18,7 @@ __all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
 FLOAT32_FEATURES = 1024  # ours: sums over so many bits keep five digits in float32; longer ones are made in float64
 MANY_ROWS = 512  # ours: for fewer rows building the tables takes longer than the product
 ROWS_AT_ONCE = 2048  # sums of so many rows stay in a second-level cache
-BLOCK = 2**22  # elements of unpacked bits that are alive at once
+UNPACKED = 2**22  # elements of unpacked bits that are alive at once
 
 
 def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.floating]:
@@ -36,19 +36,23 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
         for rows in row_blocks(*bits.shape):
             np.matmul(bits[rows].unpack(np.float64), precise.T, out=out[rows])
         return out
-    from bitreplay._product_kernels import multiply  # compiled on first use
+    from bitreplay._product_kernels import BLOCK, CHUNK, multiply, write_chunks  # compiled on first use
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
-    tables = np.empty((4, 256, 8), dtype=dtype)
+    tables = np.empty((8, 1 << CHUNK, 8), dtype=dtype)
+    words = bits.words
+    blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE), 8), dtype=np.uint8)
     result = np.empty((len(bits), len(weights)), dtype=dtype)
     for begin in range(0, len(bits), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
-        multiply(np.ascontiguousarray(bits.data[rows].T), weights, tables, result[rows])
+        chunks = blocks if len(result[rows]) == blocks.shape[1] else np.empty_like(blocks[:, : len(result[rows])])
+        write_chunks(words[rows], chunks)
+        multiply(chunks, weights, tables, result[rows])
     return result
 
 
 def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
     """Slices of rows that are small enough to be unpacked."""
-    size = max(1, BLOCK // max(1, n_features))
+    size = max(1, UNPACKED // max(1, n_features))
     for begin in range(0, n_rows, size):
         yield slice(begin, min(begin + size, n_rows))

@@ -80,6 +80,12 @@ class PackedBits:
         """Bytes that the packed rows take."""
         return self.data.nbytes
 
+    @property
+    def words(self) -> npt.NDArray[np.uint64]:
+        """The packed rows as 64-bit words, without a copy where their bytes lie in order."""
+        data = np.ascontiguousarray(self.data)
+        return (data if data.ctypes.data % 8 == 0 else data.copy()).view(np.uint64)
+
     def __len__(self) -> int:
         return len(self.data)
 

@@ -9,6 +9,7 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.memory._quantisation import encode
 from bitreplay.mixture import Mixture
@@ -221,3 +222,32 @@ def test_stored_codes_alone_decide() -> None:
         memories.append(memory)
     first, second = (memory.sample(100, generator=0)[0] for memory in memories)
     np.testing.assert_array_equal(first, second)
+
+
+def test_draws_into_a_given_array_are_the_same_draws():
+    memory = BinaryMemory(4)
+    rng = np.random.default_rng(0)
+    memory.add(0, Mixture(rng.random((3, 100), dtype=np.float32), np.full(3, 1 / 3), 50))
+    fresh, labels = memory.sample(70, generator=5, output="float32")
+    given = np.full((70, 100), np.nan, dtype=np.float32)
+    drawn, same_labels = memory.sample(70, generator=5, output="float32", out=given)
+    assert drawn is given
+    np.testing.assert_array_equal(given, fresh)
+    np.testing.assert_array_equal(same_labels, labels)
+
+
+@pytest.mark.parametrize(
+    ("out", "output", "message"),
+    [
+        (np.empty((5, 99), dtype=np.float32), "float32", r"shape \(5, 100\)"),
+        (np.empty((5, 100)), "float32", "float32 array"),
+        (np.empty((100, 5), dtype=np.float32).T, "float32", "row by row"),
+        (np.empty((5, 100), dtype=np.float32), "packed", "out needs output"),
+        ([0], "float32", "got list"),
+    ],
+)
+def test_refuses_an_array_that_does_not_fit(out, output, message):
+    memory = BinaryMemory(4)
+    memory.add(0, Mixture(np.full((1, 100), 0.5, dtype=np.float32), np.ones(1), 50))
+    with pytest.raises(InputError, match=message):
+        memory.sample(5, generator=0, output=output, out=out)

@@ -20,7 +20,7 @@ from bitreplay.memory._content import from_content, to_content
 from bitreplay.memory._fingerprint import Fingerprint
 from bitreplay.memory._labels import Label, as_label, label_array
 from bitreplay.memory._quantisation import check_bits, decode_weights
-from bitreplay.memory._sampler import Generator, Output, Sampler, check_output, draw_seed
+from bitreplay.memory._sampler import Generator, Output, Sampler, check_out, check_output, draw_seed
 from bitreplay.memory._table import PrototypeTable
 from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
 
@@ -218,6 +218,7 @@ class BinaryMemory:
         generator: Generator = None,
         prior: Prior = "balanced",
         output: Output = "uint8",
+        out: npt.NDArray[np.float32] | None = None,
         n_jobs: int = 1,
     ) -> tuple[Any, npt.NDArray[Any]]:
         """Draw pseudo-exemplars.
@@ -234,6 +235,9 @@ class BinaryMemory:
             Every class equally likely, or by the number of training samples.
         output : {"uint8", "float32", "packed"}
             Form of the bits.
+        out : float32 array of shape (n, D), optional
+            Where to write them, for ``output="float32"``. A loop that reuses one array is faster: most of the time of a
+            draw goes into getting fresh memory.
         n_jobs : int
             Threads for large draws; the result does not depend on it.
 
@@ -250,7 +254,9 @@ class BinaryMemory:
         if isinstance(classes, str) or not isinstance(classes, Iterable | None):
             raise InputError(f"classes must be a list of labels; got {classes!r}")
         sampler, _, labels = self._drawer(None if classes is None else tuple(as_label(c) for c in classes), prior)
-        bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs)
+        if out is not None:
+            check_out(out, output, (int(n), sampler.n_features))
+        bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs, out)
         return bits, labels[rows]
 
     def draw(

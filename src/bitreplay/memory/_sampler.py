@@ -52,14 +52,16 @@ class Sampler:
         self.planes = np.ascontiguousarray(planes).view(np.uint64).reshape(shape)
         self.order = np.arange(MOST_DIGITS) % len(planes[0])  # the expansion of code / (2^q - 1) repeats the code
 
-    def draw(self, n: int, seed: int, output: Output, n_jobs: int = 1) -> tuple[Any, npt.NDArray[np.int64]]:
-        """Draw `n` rows; returns them and the prototype each came from."""
+    def draw(
+        self, n: int, seed: int, output: Output, n_jobs: int = 1, out: npt.NDArray[np.float32] | None = None
+    ) -> tuple[Any, npt.NDArray[np.int64]]:
+        """Draw `n` rows; returns them (floats in `out`, if that is given) and the prototype each came from."""
         from bitreplay.memory import _sampler_kernels as kernels  # compiled on first use
 
         components = np.empty(n, dtype=np.int64)
         rows: npt.NDArray[Any]
         if output == "float32":
-            draw, rows = kernels.draw_float32, np.empty((n, self.n_features), dtype=np.float32)
+            draw, rows = kernels.draw_float32, np.empty((n, self.n_features), np.float32) if out is None else out
         else:
             draw, rows = kernels.draw_packed, np.empty((n, *self.planes.shape[2:]), dtype=np.uint64)
         if n_jobs == 1 or n < PARALLEL_ROWS:
@@ -99,6 +101,17 @@ def check_output(output: Any) -> None:
     """Check the name of an output form."""
     if output not in OUTPUTS:
         raise InputError(f"output must be one of {', '.join(OUTPUTS)}; got {output!r}")
+
+
+def check_out(out: Any, output: Output, shape: tuple[int, int]) -> None:
+    """Check an array that is to receive the draw."""
+    if output != "float32":
+        raise InputError(f'out needs output="float32"; got output={output!r}')
+    if not isinstance(out, np.ndarray) or out.dtype != np.float32 or out.shape != shape:
+        got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise InputError(f"out must be a float32 array of shape {shape}; got {got}")
+    if not out.flags.c_contiguous or not out.flags.writeable or not out.flags.aligned:
+        raise InputError("out must be writable and lie in memory row by row (C order)")
 
 
 def _float_planes(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:

@@ -163,7 +163,7 @@ def _draw_stretch(planes, order, cumulative, seed, stretch, components, rows):
                 rows[r, block, w] = work[5, w] | (work[4, w] & planes[k, 0, block, w])
 
 
-@kernel("void(uint64[:,:,:,::1], int64[::1], float64[::1], uint64, int64, int64[::1], uint64[:,:,::1])", slp=False)
+@kernel("void(uint64[:,:,:,::1], int64[::1], float64[::1], uint64, int64, int64[::1], uint64[:,:,::1])")
 def draw_packed(planes, order, cumulative, seed, first, components, rows):
     """Draw all `rows`, of which the first begins stretch number `first`."""
     for begin in range(0, len(rows), STRETCH):
@@ -171,7 +171,7 @@ def draw_packed(planes, order, cumulative, seed, first, components, rows):
         _draw_stretch(planes, order, cumulative, seed, first + begin // STRETCH, components[part], rows[part])
 
 
-@kernel("void(uint64[:,:,:,::1], int64[::1], float64[::1], uint64, int64, int64[::1], float32[:,::1])", slp=False)
+@kernel("void(uint64[:,:,:,::1], int64[::1], float64[::1], uint64, int64, int64[::1], float32[:,::1])")
 def draw_float32(planes, order, cumulative, seed, first, components, out):
     """The same with one float per bit: a stretch is drawn packed and expanded while it is in the cache."""
     n_features = out.shape[1]

@@ -8,6 +8,7 @@ the data is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,9 +26,7 @@ from bitreplay.mixture._torch_engine import TorchEngine
 
 __all__ = ["Mixture", "fit_mixtures", "one_component"]
 
-GROUP_BYTES = (
-    64 * 2**20
-)  # starts of so many classes are alive at once: bounds the memory at D = 12544 without costing speed
+GROUP_BYTES = 64 * 2**20  # on other devices the starts of so many classes are batched: bounds the memory at D = 12544
 
 
 @dataclass(frozen=True)
@@ -114,10 +113,13 @@ def fit_mixtures(
     if len(generators) != len(classes):
         raise InputError(f"one generator per class is expected; got {len(generators)} for {len(classes)} classes")
     samples = _check_classes(classes)
+    packed = [bits for bits in samples if isinstance(bits, PackedBits)]
+    if packed:
+        return _fit_on_threads(packed, options, generators, effective_n_jobs(n_jobs))
     mixtures: list[Mixture] = []
     for group in _groups(samples, options):
-        engine = _engine([samples[i] for i in group], options, effective_n_jobs(n_jobs))
-        mixtures += _fit_group(engine, options, [generators[i] for i in group])
+        tensors = [bits for i in group if isinstance(bits := samples[i], torch.Tensor)]
+        mixtures += _fit_group(TorchEngine(tensors, options), options, [generators[i] for i in group])
     return mixtures
 
 
@@ -154,12 +156,20 @@ def _groups(samples: Sequence[PackedBits | torch.Tensor], options: EMOptions) ->
             yield range(begin, min(begin + size, len(samples)))
 
 
-def _engine(samples: Sequence[PackedBits | torch.Tensor], options: EMOptions, n_jobs: int) -> Engine:
-    """The engine for the place where the samples are."""
-    packed = [bits for bits in samples if isinstance(bits, PackedBits)]
-    if packed:
-        return PackedEngine(packed, options, n_jobs)
-    return TorchEngine([bits for bits in samples if isinstance(bits, torch.Tensor)], options)
+def _fit_on_threads(
+    classes: Sequence[PackedBits], options: EMOptions, generators: Sequence[np.random.Generator], n_jobs: int
+) -> list[Mixture]:
+    """Fit each class by itself, as many at once as there are threads; where classes are fewer, their starts share."""
+    workers = min(n_jobs, len(classes))
+
+    def fit(bits: PackedBits, generator: np.random.Generator) -> Mixture:
+        [mixture] = _fit_group(PackedEngine([bits], options, n_jobs // workers), options, [generator])
+        return mixture
+
+    if workers == 1:
+        return [fit(bits, generator) for bits, generator in zip(classes, generators, strict=True)]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(fit, classes, generators))
 
 
 def _fit_group(engine: Engine, options: EMOptions, generators: Sequence[np.random.Generator]) -> list[Mixture]:

@@ -18,27 +18,35 @@ from bitreplay.mixture._run import Floats, Run
 
 __all__ = ["PackedEngine"]
 
-Planes = npt.NDArray[np.uint8]
+Blocks = npt.NDArray[np.uint8]
+Words = npt.NDArray[np.uint64]
 
 
 class PackedEngine:
     """EM on the packed samples of several classes."""
 
     def __init__(self, classes: Sequence[PackedBits], options: EMOptions, n_jobs: int = 1) -> None:
+        from bitreplay._product_kernels import BLOCK, write_chunks  # compiled on first use
+
         self.n_features = classes[0].n_features
         self.n_samples = [len(bits) for bits in classes]
-        # Byte-major, because a step reads one byte of all samples after the other.
-        self.planes: list[Planes] = [np.ascontiguousarray(bits.data.T) for bits in classes]
+        self.words: list[Words] = [bits.words for bits in classes]
+        self.blocks: list[Blocks] = []
+        for words in self.words:
+            blocks = np.empty((-(-self.n_features // BLOCK), len(words), 8), dtype=np.uint8)
+            write_chunks(words, blocks)
+            self.blocks.append(blocks)
         self.options = options
         self.n_jobs = n_jobs
 
     def centroid(self, index: int) -> Floats:
         """Mean of a class: the share of samples that set each bit."""
-        planes = self.planes[index]
-        counts = np.empty((len(planes), 8), dtype=np.int64)
-        for bit in range(8):
-            counts[:, bit] = np.count_nonzero(planes & np.uint8(1 << bit), axis=1)
-        return np.asarray(counts.reshape(-1)[: self.n_features] / planes.shape[1])
+        from bitreplay.mixture._m_step_kernels import count_bits  # compiled on first use
+
+        words = self.words[index]
+        counts = np.empty(64 * words.shape[1])
+        count_bits(words, np.arange(len(words), dtype=np.int32), counts)
+        return counts[: self.n_features] / len(words)
 
     def advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
         """Advance every run until `steps`, convergence, or a degenerate component."""
@@ -55,10 +63,10 @@ class PackedEngine:
         from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, run_em  # compiled on first use
 
         for run in runs:
-            planes = self.planes[run.index]
+            words = self.words[run.index]
             k = len(run.prototypes)
             groups = -(-k // LANES)
-            prototypes = np.zeros((groups, 8 * len(planes), LANES))
+            prototypes = np.zeros((groups, 64 * words.shape[1], LANES))
             weights = np.zeros((groups, LANES))
             counts = np.zeros((groups, LANES))
             for g in range(groups):
@@ -67,7 +75,8 @@ class PackedEngine:
             weights.reshape(-1)[:k] = run.weights
             bounds = np.empty(steps - run.steps + 1)
             done, status = run_em(
-                planes,
+                self.blocks[run.index],
+                words,
                 self.n_features,
                 prototypes,
                 weights,

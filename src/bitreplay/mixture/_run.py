@@ -56,7 +56,9 @@ def start(index: int, centroid: Floats, n_components: int, options: EMOptions, r
     """Draw a start: prototypes around the centroid (sec. 3.1) or anywhere, equal weights."""
     size = (n_components, len(centroid))
     if options.init == "centroid":
-        prototypes = centroid + np.sqrt(centroid * (1 - centroid)) * rng.standard_normal(size)
+        prototypes = rng.standard_normal(size)
+        prototypes *= np.sqrt(centroid * (1 - centroid))
+        prototypes += centroid
     else:
         prototypes = rng.random(size)
     np.clip(prototypes, MARGIN, 1 - MARGIN, out=prototypes)
