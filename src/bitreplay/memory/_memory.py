@@ -251,9 +251,12 @@ class BinaryMemory:
         check_output(output)
         if not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
             raise InputError(f"n_jobs must be a positive integer; got {n_jobs!r}")
-        if isinstance(classes, str) or not isinstance(classes, Iterable | None):
-            raise InputError(f"classes must be a list of labels; got {classes!r}")
-        sampler, _, labels = self._drawer(None if classes is None else tuple(as_label(c) for c in classes), prior)
+        chosen = None
+        if classes is not None:
+            if isinstance(classes, str) or not isinstance(classes, Iterable):
+                raise InputError(f"classes must be a list of labels; got {classes!r}")
+            chosen = tuple(as_label(c) for c in classes)
+        sampler, _, labels = self._drawer(chosen, prior)
         if out is not None:
             check_out(out, output, (int(n), sampler.n_features))
         bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs, out)
