@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from joblib import effective_n_jobs
+from torch import distributed
 
 from bitreplay.bits import BitsLike, PackedBits, pack
 from bitreplay.errors import InputError
@@ -26,7 +27,7 @@ from bitreplay.mixture._torch_engine import TorchEngine
 
 __all__ = ["Mixture", "fit_mixtures", "one_component"]
 
-GROUP_BYTES = 64 * 2**20  # on other devices the starts of so many classes are batched: bounds the memory at D = 12544
+BATCH_BYTES = 64 * 2**20  # on other devices the starts of so many classes are batched: bounds the memory at D = 12544
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def fit_mixtures(
     *,
     generators: Sequence[np.random.Generator] | None = None,
     n_jobs: int = 1,
+    group: distributed.ProcessGroup | None = None,
 ) -> list[Mixture]:
     """Fit one Bernoulli mixture per class.
 
@@ -91,6 +93,9 @@ def fit_mixtures(
         Seeds 0, 1, 2, ... by default.
     n_jobs : int
         Threads, -1 for all cores; the result does not depend on it.
+    group : torch.distributed.ProcessGroup, optional
+        Each process of the group passes its own part of every class (some may be empty), and all get the same mixtures:
+        those of all samples together. Generators must be the same in all processes.
 
     Returns
     -------
@@ -112,15 +117,25 @@ def fit_mixtures(
         generators = [np.random.default_rng(seed) for seed in range(len(classes))]
     if len(generators) != len(classes):
         raise InputError(f"one generator per class is expected; got {len(generators)} for {len(classes)} classes")
+    if group is not None:
+        parts = [_tensor(part) for part in classes]
+        return _fit_batch(TorchEngine(parts, options, group), options, generators) if parts else []
     samples = _check_classes(classes)
     packed = [bits for bits in samples if isinstance(bits, PackedBits)]
     if packed:
         return _fit_on_threads(packed, options, generators, effective_n_jobs(n_jobs))
     mixtures: list[Mixture] = []
-    for group in _groups(samples, options):
-        tensors = [bits for i in group if isinstance(bits := samples[i], torch.Tensor)]
-        mixtures += _fit_group(TorchEngine(tensors, options), options, [generators[i] for i in group])
+    for batch in _batches(samples, options):
+        tensors = [bits for i in batch if isinstance(bits := samples[i], torch.Tensor)]
+        mixtures += _fit_batch(TorchEngine(tensors, options), options, [generators[i] for i in batch])
     return mixtures
+
+
+def _tensor(samples: BitsLike) -> torch.Tensor:
+    """Checked bits as a tensor, on the device where they are."""
+    if isinstance(samples, torch.Tensor) and samples.device.type != "cpu":
+        return samples
+    return torch.from_numpy(pack(samples).unpack())
 
 
 def one_component(centroid: Floats, count: int) -> Mixture:
@@ -148,10 +163,10 @@ def _check_classes(classes: Sequence[BitsLike]) -> Sequence[PackedBits | torch.T
     return checked
 
 
-def _groups(samples: Sequence[PackedBits | torch.Tensor], options: EMOptions) -> Iterator[range]:
-    """Groups of classes whose starts fit into memory together."""
+def _batches(samples: Sequence[PackedBits | torch.Tensor], options: EMOptions) -> Iterator[range]:
+    """Batches of classes whose starts fit into memory together."""
     if samples:
-        size = max(1, GROUP_BYTES // (options.n_init * options.n_components * samples[0].shape[1] * 8))
+        size = max(1, BATCH_BYTES // (options.n_init * options.n_components * samples[0].shape[1] * 8))
         for begin in range(0, len(samples), size):
             yield range(begin, min(begin + size, len(samples)))
 
@@ -163,7 +178,7 @@ def _fit_on_threads(
     workers = min(n_jobs, len(classes))
 
     def fit(bits: PackedBits, generator: np.random.Generator) -> Mixture:
-        [mixture] = _fit_group(PackedEngine([bits], options, n_jobs // workers), options, [generator])
+        [mixture] = _fit_batch(PackedEngine([bits], options, n_jobs // workers), options, [generator])
         return mixture
 
     if workers == 1:
@@ -172,7 +187,7 @@ def _fit_on_threads(
         return list(pool.map(fit, classes, generators))
 
 
-def _fit_group(engine: Engine, options: EMOptions, generators: Sequence[np.random.Generator]) -> list[Mixture]:
+def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.random.Generator]) -> list[Mixture]:
     centroids = [engine.centroid(i) for i in range(len(engine.n_samples))]
     sizes = [options.components_for(n) for n in engine.n_samples]
 

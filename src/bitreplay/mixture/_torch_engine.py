@@ -3,6 +3,9 @@
 The samples of all classes stand in one padded tensor (class, sample, feature). The runs of a class stand side by side
 as further components, so that a step of everything is two batched matrix products. Padding samples have responsibility
 0.
+
+With a process group every process holds a part of the samples. An E-step needs no others; what an M-step and the
+objective sum over samples is summed over the processes too, so all of them go through the same parameters.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+from torch import distributed
 
 from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._run import Floats, Run
@@ -21,8 +25,13 @@ __all__ = ["TorchEngine"]
 class TorchEngine:
     """EM on the samples of several classes, each a float or integer matrix of zeros and ones on one device."""
 
-    def __init__(self, classes: Sequence[torch.Tensor], options: EMOptions) -> None:
-        self.n_samples = [len(samples) for samples in classes]
+    def __init__(
+        self,
+        classes: Sequence[torch.Tensor],
+        options: EMOptions,
+        group: distributed.ProcessGroup | None = None,
+    ) -> None:
+        self.group = group
         self.n_features = classes[0].shape[1]
         self.options = options
         self.device = classes[0].device
@@ -31,13 +40,21 @@ class TorchEngine:
         self.samples = torch.nn.utils.rnn.pad_sequence(
             [samples.to(self.dtype) for samples in classes], batch_first=True
         )
-        sizes = torch.tensor(self.n_samples, device=self.device)
+        sizes = torch.tensor([len(samples) for samples in classes], device=self.device)
+        self.n_samples: list[int] = self.over_processes(sizes.clone()).tolist()
         self.present = torch.arange(self.samples.shape[1], device=self.device) < sizes[:, None]
 
     def centroid(self, index: int) -> Floats:
         """Mean of a class: the share of samples that set each bit."""
-        mean = self.samples[index, : self.n_samples[index]].mean(0)
+        mean = self.over_processes(self.samples[index].sum(0)) / self.n_samples[index]  # padding is 0
         return mean.to("cpu", torch.float64).numpy()
+
+    def over_processes(self, values: torch.Tensor, *, largest: bool = False) -> torch.Tensor:
+        """The sum, or the largest, of every process's values."""
+        if self.group is not None:
+            operation = distributed.ReduceOp.MAX if largest else distributed.ReduceOp.SUM
+            distributed.all_reduce(values, operation, self.group)
+        return values
 
     def advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
         """Advance every run until `steps`, convergence, or a degenerate component."""
@@ -104,20 +121,23 @@ class _Batch:
         if options.objective == "expected":
             share = self.log_responsibilities.exp()
             per_sample = torch.where(share > 0, share * scores, 0.0).sum(-1)
-        totals = torch.where(self.present[:, :, None], per_sample, 0.0).sum(1).tolist()
+        sums = self.engine.over_processes(torch.where(self.present[:, :, None], per_sample, 0.0).sum(1))
+        totals = sums.tolist()
         return [float(totals[c][r]) for c, r in self.slot]
 
     def m_step(self, active: Sequence[bool]) -> list[float]:
         """Update the active runs; return the smallest effective count of every run."""
         log_share = torch.where(self.present[:, :, None, None], self.log_responsibilities, -torch.inf)
         # Relative to each component's largest, so that the mean of a component resting on almost nothing is defined.
-        top = log_share.amax(1, keepdim=True).clamp(min=torch.finfo(self.engine.dtype).min)
+        least = torch.finfo(self.engine.dtype).min
+        top = self.engine.over_processes(log_share.amax(1, keepdim=True).clamp(min=least), largest=True)
         share = (log_share - top).exp()
-        mass = share.sum(1)
+        mass = self.engine.over_processes(share.sum(1))
         counts = mass * top[:, 0].exp()
         sums = torch.bmm(share.flatten(2).transpose(1, 2), self.samples).reshape(*self.weights.shape, -1)
+        sums = self.engine.over_processes(sums)
         means = torch.where(mass[..., None] > 0, sums / mass[..., None].clamp(min=1e-300), 0.5)
-        size = self.present.sum(1)[:, None, None]
+        size = torch.tensor([self.engine.n_samples[c] for c in self.classes], device=self.weights.device)[:, None, None]
         exists = self.weights > 0
         going = torch.zeros(self.weights.shape[:2], dtype=torch.bool)
         for (c, r), on in zip(self.slot, active, strict=True):
