@@ -6,6 +6,7 @@ A new command is one line in :func:`commands`.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import sys
 from collections.abc import Sequence
@@ -36,9 +37,10 @@ Commands = dict[str, Any]  # functions; jsonargparse has a wider type for them, 
 
 def commands() -> Commands:
     """Commands by name. Imported here and not above, as they need the extra."""
+    from bitreplay import commands as all_commands
     from bitreplay.demo import demo
 
-    return {"demo": demo}
+    return {"demo": demo, **{name: getattr(all_commands, name) for name in all_commands.__all__}}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         auto_cli(
             known,
-            given,
+            _plain_lists(given, known),
             prog="bitreplay",
             description=DESCRIPTION,
             version=__version__,
@@ -84,6 +86,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _fail(message: str) -> int:
     print(f"error: {message}", file=sys.stderr)
     return FAILED
+
+
+def _plain_lists(arguments: Sequence[str], known: Commands) -> list[str]:
+    """Lists as people type them, ``--seeds 0 1 2``, in the form that jsonargparse reads, ``--seeds [0,1,2]``."""
+    from jsonargparse import auto_parser
+
+    if not arguments or arguments[0] not in known:
+        return list(arguments)
+    actions = auto_parser(known[arguments[0]])._actions
+    kinds = {name: str(getattr(action, "_typehint", "")) for action in actions for name in action.option_strings}
+    positional = next((str(getattr(action, "_typehint", "")) for action in actions if not action.option_strings), "")
+    given, rest = [arguments[0]], list(arguments[1:])
+    kind = positional  # of what stands before the first option
+    while rest:
+        end = next((i for i, word in enumerate(rest) if word.startswith("--")), len(rest))
+        values, rest = rest[:end], rest[end:]
+        may_be_one = any(f"{other} | " in kind or f"Union[{other}" in kind for other in ("int", "str"))
+        if "list[" in kind and values and not values[0].startswith("[") and not (may_be_one and len(values) == 1):
+            values = ["[" + ",".join(value if "list[int]" in kind else json.dumps(value) for value in values) + "]"]
+        given += values
+        if rest:
+            option = rest.pop(0)
+            given.append(option)
+            kind = kinds.get(option, "")
+    return given
 
 
 def _plain(message: str) -> str:

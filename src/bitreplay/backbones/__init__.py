@@ -1,0 +1,18 @@
+"""Backbones: networks that turn images into features."""
+
+from bitreplay.backbones._build import BACKBONES, Backbone, build_backbone, count_features
+from bitreplay.backbones._efficientnet_lite import EfficientNetLite0
+from bitreplay.backbones._preprocessing import Preprocessing
+from bitreplay.backbones._resnet import ResNet
+from bitreplay.backbones._small_cnn import SmallCNN
+
+__all__ = [
+    "BACKBONES",
+    "Backbone",
+    "EfficientNetLite0",
+    "Preprocessing",
+    "ResNet",
+    "SmallCNN",
+    "build_backbone",
+    "count_features",
+]

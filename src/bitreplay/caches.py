@@ -1,0 +1,270 @@
+"""Caches: what took long to compute, kept in the user's cache directory under a hash of what determines it.
+
+Beside the flow images → features → bits → memory/head → class, for everything along it: decoded images, trained
+backbones, features and bits. An entry is a folder `<root>/<kind>/<key>`. It appears whole or not at all, it may vanish
+at any time, and an entry that is incomplete counts as absent. What must last does not belong here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitreplay.errors import InputError
+
+__all__ = ["Entry", "building", "cache_root", "clean", "entries", "find", "folder", "key", "resuming"]
+
+META = "meta.json"  # written last: an entry without it is not complete
+PART = ".part"  # ending of folders that are being built, or that a killed process left behind
+IDLE_DAYS = 1.0  # ours: a `.part` folder that nothing was written to for so long belongs to nobody
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the cache, as `bitreplay cache` lists it."""
+
+    kind: str
+    key: str
+    path: Path
+    nbytes: int
+    last_used: float  # seconds since the epoch, as `time.time`
+    description: str
+    finished: bool = True
+
+
+def cache_root() -> Path:
+    """The folder of all caches: `$BITREPLAY_CACHE`, or `bitreplay` in the user's cache directory."""
+    override = os.environ.get("BITREPLAY_CACHE")
+    if override:
+        return Path(override).expanduser().absolute()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "bitreplay"
+
+
+def key(**what: Any) -> str:
+    """A short hexadecimal hash of whatever determines an entry: numbers, text, lists and dicts of them.
+
+    The order of the arguments does not matter; tuples and lists are alike, and so are NumPy's numbers and Python's.
+
+    Examples
+    --------
+    >>> key(dataset="digits", epochs=3) == key(epochs=3, dataset="digits")
+    True
+    >>> key(dataset="digits", epochs=3) == key(dataset="digits", epochs=4)
+    False
+    >>> len(key(dataset="digits"))
+    20
+    """
+    try:
+        canonical = json.dumps(what, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the key of a cache entry is made of numbers, text, lists and dicts: {error}") from None
+    return hashlib.sha256(canonical.encode()).hexdigest()[:20]
+
+
+def folder(kind: str, key: str) -> Path:
+    """Where the entry is, or would be; :func:`find` says whether it is there."""
+    for name, value in (("kind", kind), ("key", key)):
+        if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", value):
+            raise InputError(
+                f"{name} of a cache entry must be made of letters, digits, '_', '-' and '.'; got {value!r}"
+            )
+    return cache_root() / kind / key
+
+
+def find(kind: str, key: str) -> Path | None:
+    """The entry's folder, if all of its files are there with the sizes that they had; it is then marked as used."""
+    path = folder(kind, key)
+    try:
+        sizes: dict[str, int] = json.loads((path / META).read_bytes())["files"]
+        if any((path / name).stat().st_size != size for name, size in sizes.items()):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    with contextlib.suppress(OSError):  # a cache that can only be read is still a cache
+        os.utime(path / META)
+    return path
+
+
+@contextlib.contextmanager
+def building(kind: str, key: str, description: str = "") -> Iterator[Path]:
+    """Give a new folder to write into, and make it the entry when the block ends without an error.
+
+    If another process finishes the same entry first, that one stays and this one is discarded: equal keys mean equal
+    content. An entry that :func:`find` does not accept is replaced.
+
+    For example::
+
+        if find("features", key) is None:
+            with building("features", key, "features of digits") as part:
+                np.save(part / "features.npy", compute())
+        features = np.load(folder("features", key) / "features.npy", mmap_mode="r")
+    """
+    target = folder(kind, key)
+    temporary = _beside(target)
+    try:
+        temporary.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to the cache {cache_root()} ({error.strerror}); "
+            "set $BITREPLAY_CACHE to a folder that can be written to"
+        ) from None
+    try:
+        yield temporary
+        _finish(temporary, kind, key, description)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None]:
+    """As :func:`building`, for work so long that it should go on where a killed process stopped.
+
+    The folder is found again by the next process that asks for the same entry, and only one process at a time works in
+    it; the others wait. Gives None where the entry is there, perhaps by now.
+    """
+    target = folder(kind, key)
+    working = target.with_name(f".{target.name}{PART}")
+    with contextlib.suppress(OSError):  # the error below says it better
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(target.with_name(f".{target.name}.lock")):
+        if find(kind, key) is not None:
+            yield None
+            return
+        working.mkdir(exist_ok=True)
+        yield working
+        _finish(working, kind, key, description)
+
+
+def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
+    """Note the files of an entry and move it into place."""
+    files = sorted(path for path in temporary.rglob("*") if path.is_file())
+    sizes = {path.relative_to(temporary).as_posix(): path.stat().st_size for path in files}
+    meta = {"description": description, "files": sizes}
+    (temporary / META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    _move_into_place(temporary, folder(kind, key), kind, key)
+
+
+@contextlib.contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Wait until no other process holds the lock; where the system has no such locks, nobody waits."""
+    try:
+        file = lock.open("w")
+    except OSError as error:
+        raise InputError(
+            f"cannot write to the cache {cache_root()} ({error.strerror}); "
+            "set $BITREPLAY_CACHE to a folder that can be written to"
+        ) from None
+    with file:
+        with contextlib.suppress(ImportError):
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back even after a kill
+        yield
+
+
+def entries() -> list[Entry]:
+    """Everything in the cache, the unfinished included, by kind and the latest used first."""
+    found = []
+    root = cache_root()
+    for path in sorted(root.glob("*/*")) if root.is_dir() else []:
+        if path.is_dir():
+            with contextlib.suppress(FileNotFoundError):  # cleaned by another process meanwhile
+                found.append(_entry(path))
+    return sorted(found, key=lambda entry: (entry.kind, -entry.last_used, entry.key))
+
+
+def clean(kind: str | None = None, *, older_than_days: float | None = None, keys: Iterable[str] | None = None) -> int:
+    """Remove entries, all of them or those that meet every condition given; returns the bytes set free.
+
+    Folders that a process may still be building stay: those written to within the last day.
+
+    Parameters
+    ----------
+    kind : str, optional
+        Only entries of this kind.
+    older_than_days : float, optional
+        Only entries that were last used so long ago.
+    keys : iterable of str, optional
+        Only entries with these keys.
+    """
+    if older_than_days is not None and not older_than_days >= 0:
+        raise InputError(f"older_than_days must be a number of days, 0 or more; got {older_than_days!r}")
+    wanted = None if keys is None else set(keys)
+    freed = 0
+    for entry in entries():
+        idle = (time.time() - entry.last_used) / 86400
+        least = older_than_days or 0.0 if entry.finished else max(IDLE_DAYS, older_than_days or 0.0)
+        if kind in (None, entry.kind) and idle >= least and (wanted is None or entry.key in wanted):
+            freed += entry.nbytes if _discard(entry.path) else 0
+    return freed
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know: NumPy's numbers and arrays, and paths."""
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} is none of them")
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}{PART}")
+
+
+def _move_into_place(temporary: Path, target: Path, kind: str, key: str) -> None:
+    for _ in range(3):
+        with contextlib.suppress(OSError):  # there is something already
+            temporary.rename(target)
+            return
+        if find(kind, key):  # another process was faster
+            return
+        _discard(target)
+    raise OSError(f"cannot move a finished cache entry to {target}")
+
+
+def _discard(path: Path) -> bool:
+    """Remove a folder; it vanishes under its name at once, so that nobody finds half of it."""
+    doomed = path if path.name.endswith(PART) else _beside(path)
+    try:
+        if doomed != path:
+            path.rename(doomed)
+        shutil.rmtree(doomed)
+    except OSError:
+        return False
+    return True
+
+
+def _entry(path: Path) -> Entry:
+    finished = not path.name.endswith(PART)
+    description, last_used = "unfinished", path.stat().st_mtime
+    files = [file.stat() for file in path.rglob("*") if file.is_file()]
+    if finished:
+        description = ""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            description = str(json.loads((path / META).read_bytes())["description"])
+            last_used = (path / META).stat().st_mtime
+    else:
+        last_used = max([last_used, *(file.st_mtime for file in files)])
+    return Entry(
+        path.parent.name, path.name, path, sum(file.st_size for file in files), last_used, description, finished
+    )

@@ -1,0 +1,11 @@
+"""The commands of the command line: one typed function each, whose signature and docstring are its options and help."""
+
+from bitreplay.commands._cache import cache
+from bitreplay.commands._compare import compare
+from bitreplay.commands._data import data
+from bitreplay.commands._memory import memory
+from bitreplay.commands._report import report
+from bitreplay.commands._run import run
+from bitreplay.commands._train import train
+
+__all__ = ["cache", "compare", "data", "memory", "report", "run", "train"]

@@ -1,0 +1,82 @@
+"""`bitreplay compare`: several learners and seeds on one setting, as one table."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bitreplay import metrics
+from bitreplay.learners import LEARNERS
+from bitreplay.report import terminal_table, write_report, write_summary
+from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
+
+__all__ = ["compare"]
+
+
+def compare(
+    learners: list[str] | None = None,
+    seeds: list[int] | None = None,
+    *,
+    output: Path | str = Path("runs"),
+    train_accuracy: bool = False,
+    n_jobs: int = 1,
+    dask: str | None = None,
+    results: Path | str | None = None,
+    **setting: Any,
+) -> None:
+    """Compare learners on one encoder and one sequence of tasks.
+
+    An interrupted comparison goes on with the runs that are missing.
+
+    Parameters
+    ----------
+    learners : list of str, optional
+        Names, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default all.
+    seeds : list of int, optional
+        Seeds of the learners: `--seeds 0 1 2`. By default 0.
+    output : Path or str
+        Folder of all runs; table and report go there too.
+    train_accuracy : bool
+        Also measure accuracy on training samples.
+    n_jobs : int
+        Processes on this machine; -1 means one per core.
+    dask : str, optional
+        Address of a Dask scheduler that runs the learners instead.
+    results : Path or str, optional
+        Also write the table's numbers, with command, machine and date, to this JSON file.
+    **setting
+        Data, tasks and encoder.
+    """
+    console = Console()
+    chosen = Setting(**setting)
+    specifications = [Specification.parse(text) for text in learners or list(LEARNERS)]
+
+    def show(run: RunFolder) -> None:
+        history = run.result().history
+        console.print(
+            f"{run.name}, seed {run.config['seed']}: average {100 * metrics.average(history):.1f} %, "
+            f"final {100 * metrics.final(history):.1f} %, {sum(history.seconds):.1f} s",
+            highlight=False,
+        )
+
+    runs = compare_learners(
+        chosen,
+        specifications,
+        seeds or [0],
+        Path(output),
+        train_accuracy=train_accuracy,
+        n_jobs=n_jobs,
+        dask=dask,
+        on_run=show,
+    )
+    found = [run.result() for run in runs]
+    console.print(terminal_table(found))
+    page = write_report(found, Path(output), f"Learners on {chosen.dataset}", asdict(chosen))
+    if results is not None:
+        write_summary(found, Path(results), asdict(chosen), sys.argv[1:])
+        console.print(f"numbers: {results}", highlight=False, soft_wrap=True)
+    console.print(f"report:  {page}", highlight=False, soft_wrap=True)

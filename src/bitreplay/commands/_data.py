@@ -1,0 +1,23 @@
+"""`bitreplay data`: which data sets there are, and where the others would come from."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from bitreplay.data import available
+
+__all__ = ["data"]
+
+
+def data() -> None:
+    """List the data sets that can be used, where they are, and how to get the others."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("name", "classes", "samples", "where", "how to get it"):
+        table.add_column(column, justify="right" if column in ("classes", "samples") else "left", overflow="fold")
+    for entry in available():
+        numbers = ["" if value is None else f"{value:,}" for value in (entry.classes, entry.samples)]
+        table.add_row(entry.name, *numbers, entry.where or "[dim]not here[/dim]", entry.how)
+    console = Console()
+    console.print(table)
+    console.print("Any folder of images works too: --dataset FOLDER, with a folder for every class.")

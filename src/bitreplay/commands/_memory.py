@@ -1,0 +1,70 @@
+"""`bitreplay memory`: what a memory or classifier file holds; remove classes, merge files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from bitreplay.classifier import GBMClassifier
+from bitreplay.errors import FileFormatError, InputError
+from bitreplay.memory import BinaryMemory, Label
+
+__all__ = ["memory"]
+
+
+def memory(
+    file: Path | str,
+    *,
+    remove: list[str] | None = None,
+    merge: list[str] | None = None,
+    output: Path | str | None = None,
+) -> None:
+    """Show what a memory holds; remove classes from it, or merge it with those of other devices.
+
+    Parameters
+    ----------
+    file : Path or str
+        A memory (`memory.safetensors`) or a saved classifier.
+    remove : list of str, optional
+        Classes to remove: `--remove mug cup`.
+    merge : list of str, optional
+        Files of memories made with the same encoder and thresholds.
+    output : Path or str, optional
+        Where the changed memory is written; needed with `remove` and `merge`.
+    """
+    console = Console()
+    held = _read(Path(file))
+    if (remove or merge) and output is None:
+        raise InputError("with --remove or --merge, say where the changed memory goes: --output FILE")
+    for other in merge or []:
+        held.merge(_read(Path(other)))
+    for name in remove or []:
+        held.remove(_label(name, held))
+
+    console.print(held.summary(), highlight=False)
+    console.print(f"{held!r}: {held.size_bits:,} bits as the paper counts", highlight=False)
+    if output is not None:
+        held.save(output)
+        console.print(f"written: {output}", highlight=False, soft_wrap=True)
+
+
+def _read(path: Path) -> BinaryMemory:
+    """A memory, or that of a classifier."""
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    try:
+        return BinaryMemory.load(path)
+    except FileFormatError as error:
+        try:
+            return GBMClassifier.load(path).memory_
+        except FileFormatError:
+            raise error from None
+
+
+def _label(name: str, held: BinaryMemory) -> Label:
+    """The class that is meant: labels may be numbers, and the command line has only text."""
+    for label in held.labels:
+        if str(label) == name:
+            return label
+    raise InputError(f"the memory has no class {name!r}; it has {', '.join(map(str, held.labels))}")

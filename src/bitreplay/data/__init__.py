@@ -1,0 +1,19 @@
+"""Data: labelled images from anywhere, and scenarios in which their classes arrive task by task."""
+
+from bitreplay.data._available import Available, available
+from bitreplay.data._dataset import ImageDataset, Samples, Split, from_arrays
+from bitreplay.data._load import load_dataset
+from bitreplay.data._scenario import Scenario, Task, make_scenario
+
+__all__ = [
+    "Available",
+    "ImageDataset",
+    "Samples",
+    "Scenario",
+    "Split",
+    "Task",
+    "available",
+    "from_arrays",
+    "load_dataset",
+    "make_scenario",
+]

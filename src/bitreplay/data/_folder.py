@@ -1,0 +1,80 @@
+"""A folder of image files, one folder per class: the user's own data.
+
+In the flow **images** → features → bits → memory/head → class this is one of the sources. Either `train/` and `test/`
+hold the class folders, or the class folders lie side by side and a share of each becomes the test split.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from bitreplay.data._decoded import EncodedDataset, EncodedSplit
+from bitreplay.data._split import split_by_seed
+from bitreplay.errors import InputError
+
+__all__ = ["encoded_folder", "image_files", "split_folders"]
+
+TEST_FOLDERS = ("test", "valid", "val")  # the first that exists
+ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+EXPECTED = "expected folders train/ and test/ with one folder of images per class in each, or one folder per class"
+
+
+def split_folders(root: Path) -> tuple[Path, Path | None]:
+    """Folders with the class folders of training and of test; None where test samples must be chosen by seed."""
+    if not (root / "train").is_dir():
+        return root, None
+    return root / "train", next((root / name for name in TEST_FOLDERS if (root / name).is_dir()), None)
+
+
+def image_files(root: Path) -> list[Path]:
+    """All images that :func:`encoded_folder` would use."""
+    folders = [folder for folder in split_folders(root) if folder is not None]
+    return [file for folder in folders for files in _images_by_class(folder).values() for file in files]
+
+
+def encoded_folder(root: Path, test_fraction: float, seed: int) -> EncodedDataset:
+    """Images of class folders; classes are numbered in the order of their names."""
+    train_folder, test_folder = split_folders(root)
+    train = _images_by_class(train_folder)
+    names = tuple(train)
+    files = [file for mine in train.values() for file in mine]
+    labels = np.repeat(np.arange(len(names)), [len(mine) for mine in train.values()])
+    if test_folder is None:
+        train_rows, test_rows = split_by_seed(labels, names, test_fraction, seed)
+        return EncodedDataset(
+            EncodedSplit.of_files([files[row] for row in train_rows], labels[train_rows]),
+            EncodedSplit.of_files([files[row] for row in test_rows], labels[test_rows]),
+            names,
+            f"{root}, {test_fraction:g} of it for testing",
+        )
+    test = _images_by_class(test_folder)
+    if names != tuple(test):
+        for some, others, where in ((train, test, test_folder), (test, train, train_folder)):
+            missing = sorted(set(some) - set(others))
+            if missing:
+                raise InputError(f"{where} has no folder for the classes {', '.join(missing[:5])}")
+    test_files = [file for mine in test.values() for file in mine]
+    test_labels = np.repeat(np.arange(len(names)), [len(mine) for mine in test.values()])
+    return EncodedDataset(
+        EncodedSplit.of_files(files, labels), EncodedSplit.of_files(test_files, test_labels), names, str(root)
+    )
+
+
+def _images_by_class(folder: Path) -> dict[str, list[Path]]:
+    images = {mine.name: sorted(file for file in mine.rglob("*") if _is_image(file)) for mine in _class_folders(folder)}
+    if not images:
+        raise InputError(f"{folder} has no class folders; {EXPECTED}")
+    empty = [name for name, files in images.items() if not files]
+    if empty:
+        raise InputError(f"no images ({', '.join(ENDINGS)}) in {folder / empty[0]}; {EXPECTED}")
+    return images
+
+
+def _class_folders(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+
+
+def _is_image(file: Path) -> bool:
+    return file.suffix.lower() in ENDINGS and not file.name.startswith(".")

@@ -1,0 +1,50 @@
+"""Image data sets from the Hugging Face Hub, by name, through its `datasets` library.
+
+In the flow **images** → features → bits → memory/head → class this is one of the sources. The library keeps what it
+downloads in its own cache; we take the tables from it and treat them like local parquet files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from bitreplay.data._parquet import BLOCK, Table
+from bitreplay.errors import InputError
+
+__all__ = ["hub_tables"]
+
+
+def hub_tables(repository: str, advice: str) -> dict[str, Table]:
+    """Tables of a data set on the Hub, by split; downloaded if need be.
+
+    Parameters
+    ----------
+    repository : str
+        `"user/name"`.
+    advice : str
+        How else to get it; the end of the error message if there is no network.
+    """
+    try:
+        import datasets
+    except ImportError:
+        raise InputError(
+            f"downloading {repository} needs the Hugging Face library: pip install 'bitreplay[data]'; {advice}"
+        ) from None
+    try:
+        splits = datasets.load_dataset(repository)
+    except datasets.exceptions.DatasetNotFoundError:
+        raise InputError(f"there is no public data set {repository!r} on the Hugging Face Hub; {advice}") from None
+    except ConnectionError:
+        raise InputError(f"cannot reach the Hugging Face Hub to download {repository}; {advice}") from None
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        raise InputError(f"cannot load {repository} from the Hugging Face Hub: {error}; {advice}") from None
+    return {split: _table(f"{repository}, split {split}", data) for split, data in splits.items()}
+
+
+def _table(name: str, data: Any) -> Table:
+    def column(column: str) -> Iterator[Any]:
+        for table in data.select_columns(column).with_format("arrow").iter(BLOCK):
+            yield from table.column(0).chunks
+
+    return Table(name, data.features.arrow_schema, column)

@@ -1,0 +1,105 @@
+"""From an encoded image, whatever its format, mode and size, to RGB pixels of one size."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.errors import FileFormatError, InputError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Encoded", "common_size", "decode", "need_pillow"]
+
+DEFAULT_SIZE = 128  # ours: what CORe50 has, and a little more than the 112 px that the pretrained encoder takes
+LARGEST_KEPT = 256  # ours: images all alike are kept as they are up to this side; beyond, a cache would be huge
+ORIENTATION = 0x0112  # the EXIF tag with which cameras say how they were held; 5 to 8 are quarter turns
+
+
+class Encoded(NamedTuple):
+    """An image that is not decoded yet, and what to call it in an error."""
+
+    name: str
+    content: Path | bytes
+
+
+def need_pillow() -> None:
+    """Raise if images cannot be decoded because Pillow is missing."""
+    try:
+        import PIL  # noqa: F401
+    except ImportError:
+        raise InputError("reading images needs Pillow: pip install 'bitreplay[data]'") from None
+
+
+def decode(encoded: Encoded, height: int, width: int) -> npt.NDArray[np.uint8]:
+    """RGB pixels (height, width, 3): the shorter side is resized to fit, the middle is kept.
+
+    An image that has this size already is not touched.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        with _open(encoded) as image:
+            if image.mode == "F":
+                raise ValueError("its pixels are floats, and their range is unknown")
+            # JPEG decodes faster to a half or a quarter; twice the target leaves the resizing something to average.
+            image.draft("RGB", (2 * width, 2 * height))
+            upright = _rgb(ImageOps.exif_transpose(image))
+            if upright.size != (width, height):
+                upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
+            return np.asarray(upright)
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
+        raise _unreadable(encoded, error) from None
+
+
+def common_size(splits: Sequence[Callable[[], Iterator[Encoded]]], advance: Callable[[int], None]) -> tuple[int, int]:
+    """Height and width for images of which nobody said how large they shall be.
+
+    Their own if they all have the same and it is small, else a square of 128 pixels.
+    """
+    sizes: set[tuple[int, int]] = set()
+    for images in splits:
+        for encoded in images():
+            sizes.add(_size(encoded))
+            if len(sizes) > 1 or max(next(iter(sizes))) > LARGEST_KEPT:
+                return DEFAULT_SIZE, DEFAULT_SIZE
+            advance(1)
+    return sizes.pop()
+
+
+def _size(encoded: Encoded) -> tuple[int, int]:
+    """Height and width of an image as it is meant to be looked at, from its first bytes."""
+    from PIL import Image
+
+    try:
+        with _open(encoded) as image:
+            width, height = image.size
+            return (width, height) if image.getexif().get(ORIENTATION, 1) >= 5 else (height, width)
+    except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
+        raise _unreadable(encoded, error) from None
+
+
+def _open(encoded: Encoded) -> Image:
+    from PIL import Image
+
+    content = encoded.content
+    return Image.open(io.BytesIO(content) if isinstance(content, bytes) else content)
+
+
+def _rgb(image: Image) -> Image:
+    from PIL import Image
+
+    if image.mode.startswith("I"):  # 16 bits per pixel: Pillow would cut off all that is brighter than 255
+        return Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)).convert("RGB")
+    return image.convert("RGB")
+
+
+def _unreadable(encoded: Encoded, error: Exception) -> FileFormatError:
+    reason = "it is not an image, or of an unknown kind" if "cannot identify" in str(error) else str(error)
+    return FileFormatError(f"cannot read the image {encoded.name}: {reason}")

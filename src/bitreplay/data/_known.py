@@ -1,0 +1,70 @@
+"""The data sets that have a name here, where local data lies, and how to get what is missing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["KNOWN", "Known", "advice", "data_root", "is_path", "local_folder"]
+
+DATA = "BITREPLAY_DATA"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A data set by the name it has here; numbers are those of the whole set."""
+
+    classes: int
+    samples: int
+    repository: str | None = None  # on the Hugging Face Hub
+    label: str | None = None  # column of the labels, where there are several
+
+
+KNOWN = {
+    "digits": Known(10, 1797),
+    "cifar100": Known(100, 60_000, "uoft-cs/cifar100", "fine_label"),  # the other labels are 20 coarse classes
+    "tiny_imagenet": Known(200, 110_000, "zh-plus/tiny-imagenet", "label"),
+    "core50": Known(10, 164_866),
+}
+
+
+def data_root() -> Path | None:
+    """`$BITREPLAY_DATA`, the folder of the user's data sets, if that is set."""
+    value = os.environ.get(DATA)
+    return Path(value).expanduser().absolute() if value else None
+
+
+def local_folder(name: str) -> tuple[Path, str] | None:
+    """The folder of a data set and what to call it: in `$BITREPLAY_DATA`, or the one that `name` is the path of.
+
+    A known name means that data set, and never a folder of this name in the working directory.
+    """
+    root = data_root()
+    if root is not None and not is_path(name) and (root / name).is_dir():
+        return root / name, name
+    path = Path(name).expanduser()
+    return (path.absolute(), path.resolve().name) if name not in KNOWN and path.is_dir() else None
+
+
+def is_path(name: str) -> bool:
+    """Whether this can only be a path: `/data/pets`, `./pets`, `~/pets`."""
+    return name.startswith((".", "~")) or Path(name).is_absolute()
+
+
+def advice(name: str) -> str:
+    """What to do to have a known data set, or one from the Hub, here."""
+    root = data_root()
+    place = f"${DATA}/{name}" + (f" ({root / name})" if root else f" (${DATA} is not set: the folder of your data)")
+    if name == "digits":
+        return "comes with scikit-learn"
+    if name == "core50":
+        return (
+            "get core50_128x128.zip from https://vlomonaco.github.io/core50 and unpack it, so that its folders s1 to "
+            f"s11 are in {place}"
+        )
+    repository = KNOWN[name].repository if name in KNOWN else name
+    return (
+        f"put its parquet files into {place}, or pip install 'bitreplay[data]' and go online once: {repository} is "
+        "then downloaded from the Hugging Face Hub"
+    )

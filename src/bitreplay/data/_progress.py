@@ -1,0 +1,30 @@
+"""A progress bar on the terminal while images are decoded, if rich is installed and there is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["progress"]
+
+
+@contextmanager
+def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Give a function that is told how much more is done."""
+    if not sys.stderr.isatty():
+        yield _ignore
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield _ignore
+        return
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def _ignore(done: int) -> None:
+    """Nobody is looking."""

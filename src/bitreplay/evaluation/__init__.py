@@ -1,0 +1,6 @@
+"""A learner goes through a scenario, and what it answered becomes a :class:`History`. Metrics are functions of it."""
+
+from bitreplay.evaluation._evaluate import evaluate
+from bitreplay.evaluation._history import History
+
+__all__ = ["History", "evaluate"]

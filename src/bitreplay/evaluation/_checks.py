@@ -1,0 +1,90 @@
+"""What a history must fulfil, checked whenever one is made: by a run, by hand or from a file."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.errors import InputError
+
+if TYPE_CHECKING:
+    from bitreplay.evaluation._history import History
+
+__all__ = ["PER_STATE", "TRAIN_TABLES", "Counts", "check", "duration", "integer", "table_of"]
+
+Counts = npt.NDArray[np.int64]
+
+TRAIN_TABLES = ("train_right", "train_count")
+PER_STATE = ("memory_bits", "working_set_bits", "seconds")
+
+
+def check(history: History) -> None:
+    """Refuse what no run could have counted."""
+    order, states = history.learning_order, history.n_states
+    if len(set(order)) != len(order) or not all(history.classes):
+        raise InputError(f"every task needs new classes of its own; got {history.classes}")
+    if not isinstance(history.learner, str) or not history.learner:
+        raise InputError(f"learner must be a name; got {history.learner!r}")
+    if not all(isinstance(word, str) for note in history.notes.items() for word in note):
+        raise InputError(f"notes must be text by text; got {history.notes}")
+    for name in PER_STATE:
+        if len(getattr(history, name)) != states:
+            raise InputError(f"{name} needs {states} values, one per state; got {len(getattr(history, name))}")
+    _check_counts(history, "right", "count", history.right, history.count)
+    if history.train_right is not None and history.train_count is not None:
+        _check_counts(history, *TRAIN_TABLES, history.train_right, history.train_count)
+    elif history.train_right is not None or history.train_count is not None:
+        raise InputError("train_right and train_count belong together; got only one of them")
+    table_of("confusion", history.confusion, len(order))
+    if (history.confusion < 0).any():
+        raise InputError("confusion must hold numbers of samples; some are negative")
+    if states and (
+        (np.diagonal(history.confusion) != history.right[-1]).any()
+        or (history.confusion.sum(axis=1) != history.count[-1]).any()
+    ):
+        raise InputError("confusion does not fit the last rows of right (its diagonal) and count (its row sums)")
+
+
+def _check_counts(history: History, right_name: str, count_name: str, right: Counts, count: Counts) -> None:
+    shape = (history.n_states, len(history.learning_order))
+    for name, table in ((right_name, right), (count_name, count)):
+        if table.shape != shape:
+            raise InputError(f"{name} must have shape (states, classes) = {shape}; got {table.shape}")
+    if (right < 0).any() or (right > count).any():
+        raise InputError(f"{right_name} must lie between 0 and {count_name} everywhere")
+    task_of_column = np.repeat(np.arange(history.n_states), history.task_sizes)
+    if count[np.arange(history.n_states)[:, None] < task_of_column].any():
+        raise InputError(f"{count_name} must be 0 where a class is not known yet")
+    for task in range(history.n_states):
+        if not count[task:, task_of_column == task].any(axis=1).all():
+            raise InputError(f"{count_name}: task {task} needs at least one sample in every state from {task} on")
+
+
+def integer(name: str, value: Any, least: int | None = None) -> int:
+    """As a Python integer; numbers that were not counted (floats, truth values) are refused."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or (least is not None and value < least):
+        expected = "an integer" if least is None else f"an integer of at least {least}"
+        raise InputError(f"{name} must be {expected}; got {value!r}")
+    return int(value)
+
+
+def duration(value: Any) -> float:
+    """As a float that is a time."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
+        raise InputError(f"seconds must be numbers of at least 0; got {value!r}")
+    return float(value)
+
+
+def table_of(name: str, values: npt.ArrayLike, n_classes: int | None = None) -> Counts:
+    """A read-only copy of a table of integers; with `n_classes` it must have as many rows and columns."""
+    given = np.asarray(values)
+    if given.ndim != 2 or given.dtype.kind not in "iu":
+        raise InputError(f"{name} must be a table of integers; got {given.dtype} of shape {given.shape}")
+    if n_classes is not None and given.shape != (n_classes, n_classes):
+        raise InputError(f"{name} must be {n_classes} x {n_classes}, all classes seen so far; got shape {given.shape}")
+    table = np.array(given, dtype=np.int64)
+    table.setflags(write=False)
+    return table

@@ -1,0 +1,116 @@
+"""A learner through a scenario: learn a task, ask about all classes seen so far, count, and so on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.errors import InputError
+from bitreplay.evaluation._history import History
+
+if TYPE_CHECKING:
+    from bitreplay.data import Samples, Scenario
+    from bitreplay.learners import Learner
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    learner: Learner,
+    scenario: Scenario,
+    *,
+    start: History | None = None,
+    train_accuracy: bool = False,
+    on_state: Callable[[int, History], None] | None = None,
+) -> History:
+    """Take a learner through the tasks of a scenario and count its right answers after each.
+
+    Parameters
+    ----------
+    learner : Learner
+        In the state in which `start` left it; a fresh one if there is no `start`.
+    scenario : Scenario
+        The tasks.
+    start : History, optional
+        What an earlier, interrupted run has counted: its tasks are not learned again. `History.empty(name, notes)` is
+        the way to begin with notes.
+    train_accuracy : bool
+        Also count right answers on the training samples of all classes seen so far. This asks the learner about
+        samples that it could not have kept, to show overfitting; the learner does not learn from it.
+    on_state : callable, optional
+        Called as ``on_state(state, history)`` after every state, so that the caller can write files.
+
+    Returns
+    -------
+    History
+        One state per task of the scenario.
+    """
+    history = History.empty(learner.name) if start is None else start
+    _check(history, learner, scenario, train_accuracy)
+    for state in range(history.n_states, len(scenario)):
+        task = scenario[state]
+        began = time.perf_counter()
+        learner.learn(task)
+        seconds = time.perf_counter() - began
+
+        new = [int(c) for c in task.classes]
+        order = [*history.learning_order, *new]
+        past_and_new = [scenario[t].train for t in range(state + 1)] if train_accuracy else []
+        history = history.append(
+            new,
+            _confusion(learner, [scenario.test_seen(state)], order),
+            memory_bits=learner.memory_bits(),
+            working_set_bits=learner.working_set_bits(),
+            seconds=seconds,
+            train_confusion=_confusion(learner, past_and_new, order) if train_accuracy else None,
+        )
+        if on_state is not None:
+            on_state(state, history)
+    return history
+
+
+def _confusion(learner: Learner, parts: Iterable[Samples], order: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Samples by true and predicted class, in learning order."""
+    table = np.zeros((len(order), len(order)), dtype=np.int64)
+    for samples in parts:
+        labels, predicted = samples.labels, np.asarray(learner.predict(samples))
+        if predicted.shape != labels.shape or predicted.dtype.kind not in "iu":
+            raise InputError(
+                f"{learner.name} must predict one integer label per sample, shape {labels.shape}; "
+                f"got {predicted.dtype} of shape {predicted.shape}"
+            )
+        np.add.at(table, (_positions(labels, order, "the data"), _positions(predicted, order, learner.name)), 1)
+    return table
+
+
+def _positions(labels: npt.NDArray[np.int64], order: Sequence[int], who: str) -> npt.NDArray[np.int64]:
+    """Where in the learning order each label stands."""
+    classes = np.asarray(order)
+    ascending = np.argsort(classes)
+    found = np.searchsorted(classes, labels, sorter=ascending)
+    positions = ascending[np.minimum(found, len(classes) - 1)]
+    unknown = np.unique(labels[classes[positions] != labels])
+    if len(unknown):
+        raise InputError(f"{who} names classes that were not learned yet: {unknown[:10].tolist()}")
+    return positions
+
+
+def _check(history: History, learner: Learner, scenario: Scenario, train_accuracy: bool) -> None:
+    """Refuse what would fail or mislead later, before anything is learned."""
+    tasks = tuple(tuple(int(c) for c in task.classes) for task in scenario)
+    if history.classes != tasks[: history.n_states]:
+        raise InputError(
+            f"start does not belong to this scenario: its tasks are {history.classes}, the scenario's are {tasks}"
+        )
+    if history.learner != learner.name:
+        raise InputError(f"start is a history of {history.learner!r}, but the learner is {learner.name!r}")
+    if history.n_states and train_accuracy != (history.train_right is not None):
+        asked, has = ("is", "has none") if train_accuracy else ("is not", "has it")
+        raise InputError(f"train_accuracy {asked} asked for, but start {has}: it must be the same in all states")
+    for number, task in enumerate(scenario):
+        if not len(task.test):
+            raise InputError(f"task {number} has no test samples: its accuracy would be undefined")

@@ -1,0 +1,231 @@
+"""What a learner answered after every task, as numbers of right answers: images → features → bits → class → *history*.
+
+A history holds no rates, only counts per (state, class). State t is the time after task t was learned; classes stand
+in the order in which they were learned. Whatever a table or a plot shows follows from these counts
+(:mod:`bitreplay.metrics`), for unequal tasks too. A run that is not over yet is a history with fewer states.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.errors import FileFormatError, InputError
+from bitreplay.evaluation._checks import PER_STATE, TRAIN_TABLES, Counts, check, duration, integer, table_of
+
+__all__ = ["History"]
+
+SCHEMA = 1
+KIND = "bitreplay history"
+TABLES = ("right", "count", "confusion")
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Right answers of one learner on one scenario, after each of its tasks.
+
+    Parameters
+    ----------
+    classes : tuple of tuples of int
+        The classes of every task learned so far, in learning order. There is one state per task.
+    right : int64 array (states, classes)
+        Right answers on the test samples of each class after each state; 0 where the class is not known yet. Columns
+        are all classes in learning order.
+    count : int64 array (states, classes)
+        Test samples of each class; 0 where it is not known yet.
+    confusion : int64 array (classes, classes)
+        Test samples by true (row) and predicted class (column) in the last state, in learning order.
+    memory_bits, working_set_bits : tuple of int
+        What the learner keeps of old classes, as the paper counts, and what it reads to decide; per state.
+    seconds : tuple of float
+        Time that learning each task took. Not compared: two runs with the same answers are equal.
+    learner : str
+        The learner's name.
+    train_right, train_count : int64 array (states, classes), optional
+        The same as `right` and `count` on training samples, where they were asked for.
+    notes : mapping of str to str
+        What a reader must know beside the numbers, such as ``{"pretrained": "ImageNet"}``.
+
+    Examples
+    --------
+    >>> history = History.empty("guessing", {"encoder": "none"})
+    >>> history = history.append((7, 3), [[8, 2], [1, 9]], memory_bits=128, working_set_bits=0, seconds=0.1)
+    >>> table = [[6, 1, 3], [1, 8, 1], [0, 0, 5]]
+    >>> history = history.append((5,), table, memory_bits=192, working_set_bits=0, seconds=0.1)
+    >>> history.right
+    array([[8, 9, 0],
+           [6, 8, 5]])
+    >>> history.count
+    array([[10, 10,  0],
+           [10, 10,  5]])
+    >>> History.from_json(history.to_json()) == history
+    True
+    """
+
+    classes: tuple[tuple[int, ...], ...]
+    right: Counts
+    count: Counts
+    confusion: Counts
+    memory_bits: tuple[int, ...]
+    working_set_bits: tuple[int, ...]
+    seconds: tuple[float, ...]
+    learner: str
+    train_right: Counts | None = None
+    train_count: Counts | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        freeze = object.__setattr__
+        freeze(self, "classes", tuple(tuple(integer("a class", c) for c in task) for task in self.classes))
+        for name in (*TABLES, *TRAIN_TABLES):
+            if getattr(self, name) is not None:
+                freeze(self, name, table_of(name, getattr(self, name)))
+        for name in ("memory_bits", "working_set_bits"):
+            freeze(self, name, tuple(integer(name, value, least=0) for value in getattr(self, name)))
+        freeze(self, "seconds", tuple(duration(value) for value in self.seconds))
+        if not isinstance(self.notes, Mapping):
+            raise InputError(f"notes must be a mapping of text to text; got {self.notes!r}")
+        freeze(self, "notes", dict(self.notes))
+        check(self)
+
+    @classmethod
+    def empty(cls, learner: str, notes: Mapping[str, str] | None = None) -> History:
+        """A history of no task yet, to append to."""
+        nothing = np.zeros((0, 0), dtype=np.int64)
+        return cls((), nothing, nothing, nothing, (), (), (), learner, notes=notes or {})
+
+    def append(
+        self,
+        classes: Iterable[int],
+        confusion: npt.ArrayLike,
+        *,
+        memory_bits: int,
+        working_set_bits: int,
+        seconds: float,
+        train_confusion: npt.ArrayLike | None = None,
+    ) -> History:
+        """A history with one state more.
+
+        Parameters
+        ----------
+        classes : iterable of int
+            The new task's classes.
+        confusion : array (classes, classes)
+            Test samples of all classes seen so far, these included, by true and predicted class in learning order.
+        memory_bits, working_set_bits, seconds
+            The learner's figures in this state.
+        train_confusion : array (classes, classes), optional
+            The same as `confusion` on training samples: in all states or in none.
+        """
+        new = tuple(classes)
+        n_classes = len(self.learning_order) + len(new)
+        table = table_of("confusion", confusion, n_classes)
+        added: dict[str, Any] = {}
+        if train_confusion is not None:
+            train = table_of("train_confusion", train_confusion, n_classes)
+            if self.n_states and self.train_right is None:
+                raise InputError("train_confusion was given, but the earlier states have no train accuracy")
+            added["train_right"] = _stacked(self.train_right, np.diagonal(train))
+            added["train_count"] = _stacked(self.train_count, train.sum(axis=1))
+        elif self.train_right is not None:
+            raise InputError("the earlier states have a train accuracy: train_confusion must be given")
+        return replace(
+            self,
+            classes=(*self.classes, new),
+            right=_stacked(self.right, np.diagonal(table)),
+            count=_stacked(self.count, table.sum(axis=1)),
+            confusion=table,
+            memory_bits=(*self.memory_bits, memory_bits),
+            working_set_bits=(*self.working_set_bits, working_set_bits),
+            seconds=(*self.seconds, seconds),
+            **added,
+        )
+
+    @property
+    def n_states(self) -> int:
+        """Tasks learned so far."""
+        return len(self.classes)
+
+    @property
+    def learning_order(self) -> tuple[int, ...]:
+        """All classes in the order in which they were learned: what the columns stand for."""
+        return tuple(c for task in self.classes for c in task)
+
+    @property
+    def task_sizes(self) -> tuple[int, ...]:
+        """Classes per task."""
+        return tuple(map(len, self.classes))
+
+    @property
+    def classes_seen(self) -> tuple[int, ...]:
+        """Number of classes known in every state."""
+        return tuple(int(n) for n in np.cumsum(self.task_sizes, dtype=np.int64))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, History):
+            return NotImplemented
+        names = (f.name for f in fields(self) if f.name != "seconds")
+        return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays inside
+
+    def to_json(self) -> str:
+        """As text: one line per row of a table."""
+        content: dict[str, Any] = {
+            "kind": KIND,
+            "schema": SCHEMA,
+            "learner": self.learner,
+            "notes": dict(self.notes),
+            "classes": self.classes,
+            **{name: getattr(self, name) for name in PER_STATE},
+        }
+        lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
+        for name in (*TABLES, *TRAIN_TABLES):
+            table = getattr(self, name)
+            if table is not None:
+                rows = ",\n".join(f"    {json.dumps(row)}" for row in table.tolist())
+                lines.append(f"  {json.dumps(name)}: [\n{rows}\n  ]")
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str | bytes, name: str = "the text") -> History:
+        """The history again; `name` is the file's, for messages."""
+        try:
+            content = json.loads(text)
+        except (ValueError, RecursionError):
+            raise FileFormatError(f"{name} is truncated or damaged: it is not valid JSON") from None
+        if not isinstance(content, dict) or content.get("kind") != KIND:
+            raise FileFormatError(f"{name} does not hold a history: its entry 'kind' should be {KIND!r}")
+        schema = content.get("schema")
+        if isinstance(schema, bool) or not isinstance(schema, int) or schema < 1:
+            raise FileFormatError(f"{name} is damaged: its schema is {schema!r}, not a positive integer")
+        if schema > SCHEMA:
+            raise FileFormatError(
+                f"{name} has schema {schema}, but this bitreplay reads up to {SCHEMA}: please upgrade it"
+            )
+        values = {key: value for key, value in content.items() if key not in ("kind", "schema")}
+        try:
+            for key in (*TABLES, *TRAIN_TABLES):
+                if not values.get(key, True):  # no rows: the width is lost
+                    values[key] = np.zeros((0, 0), dtype=np.int64)
+            return cls(**values)
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise FileFormatError(f"{name} is damaged, it does not hold a history: {error}") from None
+
+
+def _stacked(table: Counts | None, row: Counts) -> Counts:
+    """A table with one row more, and zeros where older rows are too short."""
+    if table is None:
+        return row[None, :]
+    return np.vstack([np.pad(table, ((0, 0), (0, len(row) - table.shape[1]))), row])
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return one is not None and other is not None and np.array_equal(one, other)
+    return bool(one == other)

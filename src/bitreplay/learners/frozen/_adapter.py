@@ -1,0 +1,113 @@
+"""From images to a method on a frozen encoder: the adapter that owns the encoder and feeds the method.
+
+In the flow images → **features → bits** → memory/head → class it asks the encoder (which caches what it computed) for
+features or bits, whichever the method uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.errors import InputError
+from bitreplay.learners._learner import Arrays, FrozenClassifier, Inputs
+from bitreplay.learners.frozen._code import OnBits
+
+if TYPE_CHECKING:
+    from bitreplay.binarizers import Binarizer
+    from bitreplay.bits import PackedBits
+    from bitreplay.data import Samples, Task
+
+__all__ = ["FrozenLearner"]
+
+
+class FeatureSource(Protocol):
+    """What the adapter needs of an encoder; :class:`bitreplay.encoder.Encoder` is one."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def key(self) -> str:
+        """What determines its features, as a hash."""
+
+    @property
+    def binarizer(self) -> Binarizer | None:
+        """The binarizer that it was trained with, if any."""
+
+    def features(self, samples: Samples | npt.NDArray[np.uint8], /) -> npt.NDArray[np.float32]:
+        """Features (N, d)."""
+
+    def bits(self, samples: Samples | npt.NDArray[np.uint8], binarizer: Binarizer, /) -> PackedBits:
+        """Packed bits."""
+
+
+class FrozenLearner:
+    """A learner made of a method on features or bits, and the frozen encoder that makes them.
+
+    Parameters
+    ----------
+    classifier : FrozenClassifier
+        The method: one of :data:`bitreplay.learners.LEARNERS`.
+    encoder : Encoder
+        Makes features and bits of images. If it was trained with a binarizer, methods on bits use that one; else
+        theirs is calibrated on task 0's features.
+    """
+
+    def __init__(self, classifier: FrozenClassifier, encoder: FeatureSource) -> None:
+        self.classifier = classifier
+        self.encoder = encoder
+
+    @property
+    def name(self) -> str:
+        """The method's."""
+        return self.classifier.name
+
+    def learn(self, task: Task) -> None:
+        """Learn the classes of a task, with its training samples only."""
+        method = self.classifier
+        if isinstance(method, OnBits) and method.uses == "bits" and not len(method.classes):
+            if self.encoder.binarizer is not None:
+                method.use(self.encoder.binarizer, self.encoder.name)
+            else:
+                method.calibrate(self.encoder.features(task.train), self.encoder.name)
+        method.partial_fit(self._inputs(task.train), task.train.labels)
+
+    def predict(self, samples: Samples | npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
+        """A class for every image, numbered as the data set numbers them."""
+        return self.classifier.predict(self._inputs(samples))
+
+    def _inputs(self, samples: Samples | npt.NDArray[np.uint8]) -> Inputs:
+        method = self.classifier
+        if method.uses == "features":
+            return self.encoder.features(samples)
+        code = method.code if isinstance(method, OnBits) else self.encoder.binarizer
+        if code is None:
+            raise InputError(f"{self.name} has not learned any task yet: its bits have no thresholds")
+        return self.encoder.bits(samples, code)
+
+    def memory_bits(self) -> int:
+        """What the method keeps of the classes learned so far."""
+        return self.classifier.memory_bits()
+
+    def working_set_bits(self) -> int:
+        """What a decision of the method reads; the encoder is not counted."""
+        return self.classifier.working_set_bits()
+
+    def state_dict(self) -> Arrays:
+        """All that the method learned, and which encoder it belongs to."""
+        return {**self.classifier.state_dict(), "encoder": np.frombuffer(self.encoder.key.encode(), np.uint8).copy()}
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `state_dict` of a learner with the same options and encoder gave."""
+        own = dict(state)
+        key = np.asarray(own.pop("encoder", np.empty(0, np.uint8)), np.uint8).tobytes().decode(errors="replace")
+        if key != self.encoder.key:
+            raise InputError(
+                f"this state was learned with the encoder {key or '(none)'}, but this learner has {self.encoder.key}"
+            )
+        self.classifier.load_state_dict(own)

@@ -1,0 +1,126 @@
+"""FeCAM (Goswami et al., NeurIPS 2023): nearest mean by a Mahalanobis distance with a full covariance for every class.
+
+Features are made less skewed by a power (Tukey's transform), covariances are shrunk and turned into correlations, and
+distances are taken between vectors of length 1. The inverse factors of the correlations are what is kept: a distance is
+then the length of one triangular product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import blas, lapack
+
+from bitreplay.errors import InputError
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.frozen._method import Features, Labels, Method, check_number
+from bitreplay.learners.frozen._nearest_mean import class_means, unit
+
+__all__ = ["FeCAM"]
+
+ROWS = 2048  # samples whose distances are taken at once
+SHRINKINGS = 2  # released code, models/fecam.py: "we apply covariance shrinkage 2 times"
+
+
+@dataclass(kw_only=True, eq=False)
+class FeCAM(Method):
+    """Mahalanobis distances with a covariance per class. It keeps means and full matrices: n_c * (d + d^2) * 32 bits.
+
+    The released code decides by plain means while there is only task 0; here the covariances are used from the start.
+
+    Parameters
+    ----------
+    power : float
+        Exponent of Tukey's transform, for features that are not negative; 1 leaves features as they are.
+    shrink_diagonal, shrink_rest : float
+        How much of the mean variance is added to every variance, and of the mean covariance to every covariance.
+    seed : int
+        Not used: nothing is random.
+    """
+
+    power: float = 0.5  # sec. 4.3 of the paper; beta of exps/FeCAM_cifar100.json
+    shrink_diagonal: float = 1.0  # alpha1 of exps/FeCAM_cifar100.json
+    shrink_rest: float = 1.0  # alpha2 of exps/FeCAM_cifar100.json
+    seed: int = 0
+
+    name: ClassVar[str] = "FeCAM"
+    memory_arrays: ClassVar[tuple[str, ...]] = ("means", "factors")
+    decision_arrays: ClassVar[tuple[str, ...]] = ("means", "factors")
+
+    def __post_init__(self) -> None:
+        check_number("power", self.power, 0, above=True)
+        check_number("shrink_diagonal", self.shrink_diagonal, 0, above=True)
+        check_number("shrink_rest", self.shrink_rest, 0)
+        check_number("seed", self.seed, 0, whole=True)
+
+    def _checked(self, X: Features) -> Features:
+        X = super()._checked(X)
+        if self.power != 1 and X.min() < 0:
+            raise InputError(
+                "FeCAM takes a power of the features, which must not be negative (as after a ReLU); "
+                f"found {X.min():.3g}. Set power=1 for other features"
+            )
+        return X
+
+    def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
+        known = len(self.classes)
+        means = unit(self._transform(class_means(X, y - known, len(new))))
+        factors = np.empty((known + len(new), X.shape[1], X.shape[1]), dtype=np.float32)
+        if known:
+            means = np.concatenate([self.learned["means"], means])
+            factors[:known] = self.learned["factors"]
+        for c in range(known, len(factors)):
+            factors[c] = inverse_factor(self.correlations(self._transform(X[y == c])))
+        return {"means": means, "factors": factors}
+
+    def correlations(self, features: Features) -> Features:
+        """Correlations of transformed features by their shrunk covariance."""
+        covariance = np.zeros((features.shape[1],) * 2, dtype=np.float32)
+        if len(features) > 1:
+            centred = features - features.mean(axis=0, dtype=np.float64).astype(np.float32)
+            covariance = centred.T @ centred / np.float32(len(features) - 1)
+        if not covariance.any():  # a lone sample says nothing about spread
+            return np.eye(len(covariance), dtype=np.float32)
+        for _ in range(SHRINKINGS):
+            covariance = shrunk(covariance, self.shrink_diagonal, self.shrink_rest)
+        deviations = np.sqrt(np.diagonal(covariance))
+        covariance /= deviations
+        covariance /= deviations[:, None]
+        return covariance
+
+    def _transform(self, features: Features) -> Features:
+        return features if self.power == 1 else np.asarray(np.power(features, np.float32(self.power)))
+
+    def _scores(self, X: Features) -> npt.NDArray[np.float32]:
+        means, factors = self.learned["means"], self.learned["factors"]
+        scores = np.empty((len(X), len(means)), dtype=np.float32)
+        for begin in range(0, len(X), ROWS):
+            vectors = unit(self._transform(X[begin : begin + ROWS]))
+            for c, (mean, factor) in enumerate(zip(means, factors, strict=True)):
+                # The transpose of a row-major lower triangle is a column-major upper one: no copy is made.
+                whitened = blas.strmm(1, factor.T, (vectors - mean).T, trans_a=1, lower=0, overwrite_b=1)
+                scores[begin : begin + ROWS, c] = -np.einsum("ij,ij->j", whitened, whitened)
+        return scores
+
+
+def shrunk(covariance: Features, diagonal: float, rest: float) -> Features:
+    """Covariance with shares of the mean variance and of the mean covariance added, eq. 8 of the paper."""
+    d = len(covariance)
+    variance = float(np.trace(covariance, dtype=np.float64))
+    others = float(covariance.sum(dtype=np.float64)) - variance
+    mean_variance, mean_covariance = variance / d, others / max(1, d * (d - 1))
+    result = covariance + np.float32(rest * mean_covariance)
+    result[np.diag_indices(d)] += np.float32(diagonal * mean_variance - rest * mean_covariance)
+    return result
+
+
+def inverse_factor(matrix: Features) -> Features:
+    """The lower triangle L with ``L^T L = matrix^-1``, zeros above; `matrix` is positive definite."""
+    lower, problem = lapack.spotrf(matrix.T, lower=1, clean=1)  # symmetric: its transpose is column-major
+    if problem:
+        raise InputError("a covariance is not positive definite: raise shrink_diagonal above shrink_rest")
+    inverse, _ = lapack.strtri(lower, lower=1, overwrite_c=1)
+    return np.asarray(inverse)

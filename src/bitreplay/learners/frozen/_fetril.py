@@ -1,0 +1,90 @@
+"""FeTrIL (Petit et al., WACV 2023): pseudo-features of past classes by translation, and a linear classifier on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.frozen._linear import Layer, count_steps, linear_scores, shuffled_batches, train_linear
+from bitreplay.learners.frozen._linear_head import check_training_options
+from bitreplay.learners.frozen._linear_svc import train_linear_svc
+from bitreplay.learners.frozen._method import Features, Labels, Method, check_number, check_word
+from bitreplay.learners.frozen._nearest_mean import class_means
+from bitreplay.learners.frozen._translated import Translated
+
+__all__ = ["FeTrIL"]
+
+Classifier = Literal["svc", "fc"]
+
+
+@dataclass(kw_only=True, eq=False)
+class FeTrIL(Method):
+    """A linear classifier on new samples and on samples translated to the means of past classes.
+
+    It keeps one float mean per class: n_c * d * 32 bits.
+
+    Parameters
+    ----------
+    classifier : {"svc", "fc"}
+        One-vs-rest linear support vector machines on samples of length 1, trained afresh in every task, as published;
+        or a layer that goes on training by SGD on the samples as they are.
+    C, tol : float
+        Of the support vector machines, as scikit-learn's LinearSVC defines them.
+    epochs, batch_size : int
+        Of SGD: passes over the samples, and samples in a step.
+    learning_rate, weight_decay : float
+        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
+    seed : int
+        Order of the samples in SGD.
+    """
+
+    classifier: Classifier = "svc"  # the paper's main variant, table 1
+    C: float = 1.0  # released code: regul of configs/*.cf, LinearSVC(penalty="l2", dual=False)
+    tol: float = 1e-4  # released code: toler of configs/*.cf
+    epochs: int = 50  # PyCIL, exps/fetril.json; the paper does not say
+    batch_size: int = 128  # PyCIL, exps/fetril.json
+    learning_rate: float = 0.05  # PyCIL, exps/fetril.json
+    weight_decay: float = 5e-4  # PyCIL, exps/fetril.json
+    seed: int = 0
+
+    name: ClassVar[str] = "FeTrIL"
+    memory_arrays: ClassVar[tuple[str, ...]] = ("means",)
+    decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
+
+    def __post_init__(self) -> None:
+        check_word("classifier", self.classifier, get_args(Classifier))
+        check_number("C", self.C, 0, above=True)
+        check_number("tol", self.tol, 0, above=True)
+        check_training_options(self)
+
+    def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
+        known = len(self.classes)
+        means = class_means(X, y - known, len(new))
+        if known:
+            means = np.concatenate([self.learned["means"], means])
+        rows = Translated(X, y, means, known)
+        weights, biases = self._train_svc(rows) if self.classifier == "svc" else self._train_fc(rows)
+        return {"means": means, "weights": weights, "biases": biases}
+
+    def _train_svc(self, rows: Translated) -> Layer:
+        lengths = rows.lengths()
+        scale = np.asarray(1 / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+        return train_linear_svc(rows, scale, rows.targets, rows.shifts.shape, C=self.C, tol=self.tol)
+
+    def _train_fc(self, rows: Translated) -> Layer:
+        start = (self.learned["weights"], self.learned["biases"]) if len(self.classes) else None
+        n_steps = count_steps(len(rows), self.batch_size, self.epochs)
+        batches = shuffled_batches(rows, rows.targets, self.batch_size, n_steps, self._generator())
+        options = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
+        return train_linear(start, rows.shifts.shape, batches, n_steps, **options)
+
+    def _scores(self, X: Features) -> npt.NDArray[np.float32]:
+        weights, biases = self.learned["weights"], self.learned["biases"]
+        if self.classifier == "fc":
+            return linear_scores(X, (weights, biases))
+        lengths = np.linalg.norm(X, axis=1, keepdims=True)
+        return np.asarray(X @ weights.T / np.where(lengths > 0, lengths, 1) + biases)

@@ -1,0 +1,45 @@
+"""Fine-tuning of the head, the lower bound: a linear layer goes on training on whatever is new, and forgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.frozen._linear_head import LinearHead, scale_of
+from bitreplay.learners.frozen._method import Labels
+
+__all__ = ["FineTuning"]
+
+
+@dataclass(kw_only=True, eq=False)
+class FineTuning(LinearHead):
+    """A linear layer that goes on training on the new task alone. It keeps nothing of old classes: 0 bits.
+
+    Parameters
+    ----------
+    inputs : {"bits", "features"}
+        What the layer sees.
+    binarizer : {"thermometer", "heaviside"}
+        What makes bits of the features of an encoder that was not trained with a binarizer.
+    p, f : int
+        Thermometer bits per feature; width factor of Heaviside.
+    epochs, batch_size : int
+        Passes over the samples, and samples in a step.
+    learning_rate, weight_decay : float
+        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
+    seed : int
+        Order of the samples.
+    """
+
+    name: ClassVar[str] = "FineTuning"
+    decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
+
+    def _learn(self, X: Any, y: Labels, new: Labels) -> Arrays:
+        known = len(self.classes)
+        scale = float(self.learned["scale"]) if known else scale_of(X)
+        start = (self.learned["weights"], self.learned["biases"]) if known else None
+        weights, biases = self._train(self._rows(X, scale), y, start, known + len(new))
+        return {"weights": weights, "biases": biases, "scale": np.array(scale)}

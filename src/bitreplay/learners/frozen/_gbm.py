@@ -1,0 +1,145 @@
+"""GBM, the method of this library: a generative binary memory, and a head that decides from it.
+
+It is made of the parts of :class:`bitreplay.GBMClassifier`. Here they learn from bits that were packed before, and
+cached, and the head's options are chosen on task 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from bitreplay.bits import PackedBits
+from bitreplay.classifier._learning import remember, seed_for
+from bitreplay.errors import InputError
+from bitreplay.heads import Bayes, ClosedForm, Head, Replay
+from bitreplay.learners.frozen._code import BinarizerName
+from bitreplay.learners.frozen._held_out import hold_out
+from bitreplay.learners.frozen._memory_head import MemoryAndHead
+from bitreplay.learners.frozen._method import Labels, check_number, check_word
+from bitreplay.memory import BinaryMemory, Label
+from bitreplay.mixture import EMOptions
+
+__all__ = ["GBM"]
+
+HeadName = Literal["closed_form", "replay", "bayes"]
+Choose = Literal["task0", "fixed"]
+
+# What is tried on task 0's held-out samples; the accuracy is flat around its best, so few values do.
+BLENDS = (0.5, 0.6, 0.7, 0.8, 0.9)
+RIDGES = (0.02, 0.05, 0.1, 0.2)
+CLAMPS = (0.02, 0.05, 0.08, 0.12, 0.2)
+
+
+@dataclass(kw_only=True, eq=False)
+class GBM(MemoryAndHead):
+    """A Bernoulli mixture of every class in a few bits per value: K * D * q * n_c bits are kept.
+
+    Parameters
+    ----------
+    prototypes : int
+        K, prototypes per class.
+    bits : int
+        q, bits per stored value: 1 to 16, or 32 for float32.
+    binarizer : {"thermometer", "heaviside"}
+        What makes bits of the features of an encoder that was not trained with a binarizer.
+    p, f : int
+        Thermometer bits per feature; width factor of Heaviside.
+    head : {"closed_form", "replay", "bayes"}
+        How a decision is made from the memory: in closed form, by the paper's SGD on pseudo-exemplars, or by the
+        mixtures' posterior.
+    choose : {"task0", "fixed"}
+        Choose `blend` and `ridge` of the closed form (or the clamp of the Bayes head) by the accuracy on a fifth of
+        task 0's training samples, for which mixtures are fitted to the rest; or take the values given here.
+    blend, ridge : float
+        a and lam of the closed form where they are not chosen.
+    epochs : int
+        Passes over the new samples in replay.
+    learning_rate : float
+        Of SGD in replay.
+    em : EMOptions, optional
+        How mixtures are fitted; `prototypes` decides their number.
+    n_jobs : int, optional
+        Threads of EM, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
+    seed : int
+        Of everything random.
+    """
+
+    prototypes: int = 8  # table 1, "K=8"
+    bits: int = 3  # sec. 5.2, "for q >= 3, GBM outperforms LR"
+    binarizer: BinarizerName = "thermometer"
+    p: int = 1  # table 1: GBM^T_1 is the best configuration
+    f: int = 2  # table 1: GBM^H_2
+    head: HeadName = "closed_form"
+    choose: Choose = "task0"
+    blend: float = ClosedForm.blend
+    ridge: float = ClosedForm.ridge
+    epochs: int = Replay.epochs
+    learning_rate: float = Replay.lr
+    em: EMOptions | None = None
+    n_jobs: int | None = None
+    seed: int = 0
+
+    name: ClassVar[str] = "GBM"
+
+    def __post_init__(self) -> None:
+        check_number("prototypes", self.prototypes, 1, whole=True)
+        BinaryMemory(self.bits)  # refuses bits out of range
+        self._check_code_options()
+        check_word("head", self.head, get_args(HeadName))
+        check_word("choose", self.choose, get_args(Choose))
+        if not isinstance(self.em, EMOptions | None):
+            raise InputError(f"em must be EMOptions or None; got {self.em!r}")
+        check_number("seed", self.seed, 0, whole=True)
+        self._fixed_head()  # refuses options out of range
+
+    def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
+        samples = _by_class(X, y - len(self.classes), new)
+        if len(self.classes):
+            previous, head = self.memory, self.decider
+        else:
+            previous = BinaryMemory(self.bits, self._fingerprint(X.n_features))
+            head = self._chosen_head(previous, X, y, new)
+        memory, gathered = self._remember(previous, samples)
+        return {"memory": memory, "head": self._updated(head, memory, gathered)}
+
+    def _remember(
+        self, previous: BinaryMemory, samples: Mapping[Label, PackedBits]
+    ) -> tuple[BinaryMemory, Mapping[Label, PackedBits]]:
+        options = replace(self.em or EMOptions(), n_components=int(self.prototypes))
+        return remember(previous, samples, options, self.seed, len(previous), effective_n_jobs(self.n_jobs))
+
+    def _updated(self, head: Head, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> Head:
+        return head.update(memory, self._require_code(), samples, seed_for(self.seed, "head", len(self.classes)))
+
+    # ------------------------------------------------------------------ the head's options
+
+    def _fixed_head(self) -> Head:
+        if self.head == "closed_form":
+            return ClosedForm(self.blend, self.ridge)
+        return Replay(epochs=self.epochs, lr=self.learning_rate) if self.head == "replay" else Bayes()
+
+    def _candidates(self) -> list[Head]:
+        if self.head == "closed_form":
+            return [ClosedForm(blend, ridge) for blend, ridge in itertools.product(BLENDS, RIDGES)]
+        return [Bayes(clamp) for clamp in CLAMPS] if self.head == "bayes" else []
+
+    def _chosen_head(self, empty: BinaryMemory, X: PackedBits, y: Labels, new: Labels) -> Head:
+        """The candidate that is right most often on held-out samples of task 0; its mixtures are fitted only once."""
+        held = hold_out(y, self._generator(1))
+        candidates = self._candidates() if self.choose == "task0" else []
+        if not candidates or len(new) < 2 or not held.any():
+            return self._fixed_head()
+        memory, kept = self._remember(empty, _by_class(X[~held], y[~held], new))
+        right = [(self._updated(head, memory, kept).scores(X[held]).argmax(1) == y[held]).mean() for head in candidates]
+        return candidates[int(np.argmax(right))]
+
+
+def _by_class(X: PackedBits, which: Labels, labels: Labels) -> dict[Label, PackedBits]:
+    """Samples of every class by its label, in the order of the labels."""
+    return {int(label): X[which == i] for i, label in enumerate(labels)}

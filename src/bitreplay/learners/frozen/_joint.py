@@ -1,0 +1,58 @@
+"""Joint training of the head, the upper bound of a linear layer on a frozen encoder: it keeps all data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bitreplay.bits import PackedBits
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.frozen._linear_head import LinearHead, scale_of
+from bitreplay.learners.frozen._method import Labels
+
+__all__ = ["Joint"]
+
+
+@dataclass(kw_only=True, eq=False)
+class Joint(LinearHead):
+    """A linear layer trained from zero on all samples so far, in every task. Not incremental: it keeps them all.
+
+    Its memory is therefore N * D bits, or N * d * 32 for features.
+
+    Parameters
+    ----------
+    inputs : {"bits", "features"}
+        What the layer sees.
+    binarizer : {"thermometer", "heaviside"}
+        What makes bits of the features of an encoder that was not trained with a binarizer.
+    p, f : int
+        Thermometer bits per feature; width factor of Heaviside.
+    epochs, batch_size : int
+        Passes over the samples, and samples in a step.
+    learning_rate, weight_decay : float
+        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
+    seed : int
+        Order of the samples.
+    """
+
+    name: ClassVar[str] = "Joint"
+    memory_arrays: ClassVar[tuple[str, ...]] = ("samples",)
+    decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
+
+    def _learn(self, X: Any, y: Labels, new: Labels) -> Arrays:
+        known = len(self.classes)
+        samples = X.data if isinstance(X, PackedBits) else X
+        scale = float(self.learned["scale"]) if known else scale_of(X)
+        samples = np.concatenate([self.learned["samples"], samples] if known else [samples])  # a copy in any case
+        y = np.concatenate([self.learned["targets"], y] if known else [y])
+        everything = PackedBits(samples, X.n_features) if isinstance(X, PackedBits) else samples
+        weights, biases = self._train(self._rows(everything, scale), y, None, known + len(new))
+        return {"weights": weights, "biases": biases, "scale": np.array(scale), "samples": samples, "targets": y}
+
+    def memory_bits(self) -> int:
+        """All samples; the bits that fill packed rows up to whole words are not counted."""
+        if self.uses == "features" or not len(self.classes):
+            return super().memory_bits()
+        return len(self.learned["samples"]) * self.n_features

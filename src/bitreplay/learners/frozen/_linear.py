@@ -1,0 +1,146 @@
+"""A linear layer trained by SGD with momentum: the one training loop of all methods that train a layer on samples.
+
+(GBM's replay head and latent replay have their own loop in `bitreplay.heads`, which trains any network.) The gradient
+of softmax regression is written out: that takes half the time of automatic differentiation for a layer of this size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bitreplay.binarizers import Binarizer
+from bitreplay.bits import PackedBits
+from bitreplay.learners.frozen._method import Features, Labels
+
+__all__ = ["DecodedBits", "Layer", "Rows", "count_steps", "linear_scores", "shuffled_batches", "train_linear"]
+
+Layer = tuple[Features, Features]  # weights (classes, inputs) and biases (classes,)
+MIN_STEPS = 500  # ours: as the replay head's; a few passes over small data are too few steps
+SMALL = 2**20  # ours: weights of a layer that one thread trains fastest
+
+
+class Rows(Protocol):
+    """Samples that can be taken by their numbers, as float32 rows."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: npt.NDArray[np.intp], /) -> Features: ...
+
+
+class DecodedBits:
+    """Packed bits as what a layer sees of them: unpacked a batch at a time, the mean of every feature's bits."""
+
+    def __init__(self, bits: PackedBits, code: Binarizer) -> None:
+        self.bits, self.code = bits, code
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def __getitem__(self, rows: npt.NDArray[np.intp]) -> Features:
+        unpacked = self.bits[rows].unpack(np.float32)
+        return np.asarray(self.code.decode(torch.from_numpy(unpacked)).numpy(), dtype=np.float32)
+
+
+def count_steps(n_rows: int, batch_size: int, epochs: int) -> int:
+    """Steps in so many passes over the rows, and enough of them where rows are few."""
+    return max(MIN_STEPS, epochs * -(-n_rows // batch_size))
+
+
+def shuffled_batches(
+    rows: Rows, targets: Labels, batch_size: int, n_steps: int, generator: np.random.Generator
+) -> Iterator[tuple[Features, Labels]]:
+    """So many batches from passes over all rows, each pass in another order; its last batch may be smaller."""
+    step = 0
+    while True:
+        order = generator.permutation(len(rows))
+        for begin in range(0, len(order), batch_size):
+            if step == n_steps:
+                return
+            step += 1
+            chosen = order[begin : begin + batch_size]
+            yield rows[chosen], targets[chosen]
+
+
+def train_linear(
+    start: Layer | None,
+    shape: tuple[int, int],
+    batches: Iterable[tuple[Features, Labels]],
+    n_steps: int,
+    *,
+    learning_rate: float,
+    momentum: float = 0.9,  # sec. 4.1 of the GBM paper, and every recipe compared here
+    weight_decay: float = 0.0,
+) -> Layer:
+    """Train softmax regression by SGD; the learning rate falls to 0 along a cosine.
+
+    Parameters
+    ----------
+    start : pair of ndarray, or None
+        Weights and biases to go on from, which are not changed; rows of further classes begin at 0, as all do without
+        a start.
+    shape : pair of int
+        Classes and inputs of the layer.
+    batches : iterable of (inputs float32 (B, d), targets int64 (B,))
+        One step each.
+    n_steps : int
+        How many batches there will be, for the learning rate.
+    learning_rate, momentum, weight_decay : float
+        Of SGD as torch defines it.
+
+    Returns
+    -------
+    weights : ndarray of float32, shape (classes, inputs)
+    biases : ndarray of float32, shape (classes,)
+
+    Examples
+    --------
+    >>> X, y = np.eye(3, dtype=np.float32), np.arange(3)
+    >>> batches = shuffled_batches(X, y, 3, 20, np.random.default_rng(0))
+    >>> layer = train_linear(None, (3, 3), batches, 20, learning_rate=0.5)
+    >>> linear_scores(X, layer).argmax(1).tolist()
+    [0, 1, 2]
+    """
+    weights, biases = torch.zeros(shape), torch.zeros(shape[0])
+    if start is not None:
+        weights[: len(start[0])] = torch.from_numpy(start[0])
+        biases[: len(start[1])] = torch.from_numpy(start[1])
+    weight_speed, bias_speed = torch.zeros_like(weights), torch.zeros_like(biases)
+    with torch.inference_mode(), _threads_for(weights.numel()):
+        for step, (inputs, targets) in enumerate(batches):
+            x, y = torch.from_numpy(inputs), torch.from_numpy(targets)
+            rate = learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
+            slope = torch.softmax(torch.addmm(biases, x, weights.T), dim=1)  # of the loss, by the scores
+            slope[torch.arange(len(y)), y] -= 1
+            slope /= len(y)
+            weight_speed.mul_(momentum).addmm_(slope.T, x)
+            bias_speed.mul_(momentum).add_(slope.sum(0))
+            if weight_decay:
+                weight_speed.add_(weights, alpha=weight_decay)
+                bias_speed.add_(biases, alpha=weight_decay)
+            weights.add_(weight_speed, alpha=-rate)
+            biases.add_(bias_speed, alpha=-rate)
+    return weights.numpy(), biases.numpy()
+
+
+def linear_scores(inputs: Features, layer: Layer) -> npt.NDArray[np.float32]:
+    """Scores of a linear layer."""
+    weights, biases = layer
+    return np.asarray(inputs @ weights.T + biases)
+
+
+@contextlib.contextmanager
+def _threads_for(n_weights: int) -> Iterator[None]:
+    """One thread for a small layer: its matrices are too small to share."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1 if n_weights < SMALL else before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,104 @@
+"""What fine-tuning and joint training share: a linear layer on features or bits, and how it is trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay._products import row_blocks
+from bitreplay.bits import PackedBits
+from bitreplay.learners._learner import Uses
+from bitreplay.learners.frozen._code import BinarizerName, OnBits
+from bitreplay.learners.frozen._linear import (
+    DecodedBits,
+    Layer,
+    Rows,
+    count_steps,
+    linear_scores,
+    shuffled_batches,
+    train_linear,
+)
+from bitreplay.learners.frozen._method import Features, Labels, check_number, check_word
+
+__all__ = ["LinearHead", "check_training_options", "scale_of"]
+
+
+@dataclass(kw_only=True, eq=False)
+class LinearHead(OnBits):
+    """A linear layer trained by SGD; subclasses say on what."""
+
+    inputs: Uses = "bits"
+    binarizer: BinarizerName = "thermometer"
+    p: int = 1  # table 1 of the GBM paper: GBM^T_1 is the best configuration
+    f: int = 2  # table 1 of the GBM paper: GBM^H_2
+    epochs: int = 20
+    batch_size: int = 128
+    learning_rate: float = 0.05
+    weight_decay: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_word("inputs", self.inputs, get_args(Uses))
+        self._check_code_options()
+        check_training_options(self)
+
+    @property
+    def uses(self) -> Uses:
+        """What the option `inputs` says."""
+        return self.inputs
+
+    def _rows(self, X: Any, scale: float) -> Rows:
+        """Samples as the layer sees them: features at a scale that makes the learning rate fit, bits as they are."""
+        return DecodedBits(X, self._require_code()) if isinstance(X, PackedBits) else ScaledRows(X, scale)
+
+    def _train(self, rows: Rows, y: Labels, start: Layer | None, n_classes: int) -> Layer:
+        n_steps = count_steps(len(rows), self.batch_size, self.epochs)
+        batches = shuffled_batches(rows, y, self.batch_size, n_steps, self._generator())
+        n_inputs = rows[np.zeros(1, dtype=np.intp)].shape[1]
+        options = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
+        return train_linear(start, (n_classes, n_inputs), batches, n_steps, **options)
+
+    def _scores(self, X: Any) -> npt.NDArray[np.float32]:
+        rows = self._rows(X, float(self.learned["scale"]))
+        layer = self.learned["weights"], self.learned["biases"]
+        parts = [linear_scores(rows[np.arange(part.start, part.stop)], layer) for part in row_blocks(*X.shape)]
+        return np.concatenate(parts)
+
+
+class ScaledRows:
+    """Features times a number."""
+
+    def __init__(self, features: Features, scale: float) -> None:
+        self.features, self.scale = features, np.float32(scale)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, rows: npt.NDArray[np.intp]) -> Features:
+        return np.asarray(self.features[rows] * self.scale)
+
+
+def scale_of(X: Any) -> float:
+    """What makes the mean square of features 1, so that one learning rate fits any encoder; 1 for bits.
+
+    Examples
+    --------
+    >>> scale_of(np.array([[3.0, 5.0], [3.0, 1.0]]))
+    0.30151134457776363
+    """
+    if isinstance(X, PackedBits):
+        return 1.0
+    square = sum(float(np.vdot(X[rows], X[rows])) for rows in row_blocks(*X.shape)) / X.size
+    return square**-0.5 if square > 0 else 1.0
+
+
+def check_training_options(method: Any) -> None:
+    """Refuse numbers that SGD cannot use."""
+    check_number("epochs", method.epochs, 1, whole=True)
+    check_number("batch_size", method.batch_size, 1, whole=True)
+    check_number("learning_rate", method.learning_rate, 0, above=True)
+    check_number("weight_decay", method.weight_decay, 0)
+    check_number("seed", method.seed, 0, whole=True)

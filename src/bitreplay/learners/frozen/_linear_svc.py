@@ -1,0 +1,157 @@
+"""One-vs-rest linear support vector machines with squared hinge loss, for all classes at once.
+
+The same problem as scikit-learn's ``LinearSVC(dual=False)`` solves: minimise ``|w|^2 / 2 + C sum_i max(0, 1 - y_i w
+x_i)^2``, the bias being a weight of a constant feature 1. Its minimum is unique; this solver finds it for all classes
+together by Newton's method with conjugate gradients (as liblinear does for one), so that the samples are only touched
+by matrix products. FeTrIL's samples are cheap to multiply with and far too many to write down.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.learners.frozen._linear import Layer
+from bitreplay.learners.frozen._method import Features, Labels
+
+__all__ = ["Products", "train_linear_svc"]
+
+MAX_NEWTON = 50
+MAX_CONJUGATE = 100
+FORCING = 0.1  # liblinear's: a Newton equation is solved until a tenth of the gradient is left
+SHORTEST_STEP = 2**-10
+
+
+class Products(Protocol):
+    """Samples that can be multiplied with."""
+
+    def times(self, weights: Features, /) -> Features:
+        """``samples @ weights.T``."""
+
+    def transposed_times(self, values: Features, /) -> Features:
+        """``values.T @ samples``."""
+
+
+def train_linear_svc(
+    samples: Products,
+    scale: Features,
+    targets: Labels,
+    shape: tuple[int, int],
+    *,
+    C: float = 1.0,
+    tol: float = 1e-4,
+) -> Layer:
+    """Train a support vector machine for every class against the rest.
+
+    Parameters
+    ----------
+    samples : Products
+        N samples of d features.
+    scale : ndarray of float32, shape (N,)
+        What every sample is multiplied by: 1 / length trains on samples of length 1.
+    targets : ndarray of int64, shape (N,)
+        Their classes.
+    shape : pair of int
+        Number of classes, and d.
+    C : float
+        Weight of the loss.
+    tol : float
+        As liblinear's: training ends when the gradient is so small a part of the first one, times the share of the
+        rarer side of each class.
+
+    Returns
+    -------
+    weights : ndarray of float32, shape (classes, d)
+    biases : ndarray of float32, shape (classes,)
+    """
+    n_classes = shape[0]
+    column = scale[:, None]
+    loss_weight = np.float32(C)
+
+    def outputs_of(weights: Features) -> Features:
+        """Of the layer: weights with the bias as last column."""
+        outputs = samples.times(weights[:, :-1])
+        outputs *= column
+        outputs += weights[:, -1]
+        return outputs
+
+    def back(values: Features) -> Features:
+        """``values.T @ (scaled samples, 1)``."""
+        biases = values.sum(axis=0, dtype=np.float64).astype(np.float32)
+        return np.column_stack([samples.transposed_times(values * column), biases])
+
+    signs = np.where(np.arange(n_classes) == targets[:, None], np.float32(1), np.float32(-1))
+    weights = np.zeros((n_classes, shape[1] + 1), dtype=np.float32)
+    outputs = np.zeros_like(signs)
+    counts = np.bincount(targets, minlength=n_classes)
+    goal = tol * np.maximum(np.minimum(counts, len(targets) - counts), 1) / len(targets)
+    for newton in range(MAX_NEWTON):
+        slack = np.maximum(1 - signs * outputs, 0)
+        gradient = weights - 2 * loss_weight * back(signs * slack)
+        if not newton:
+            goal *= _lengths(gradient)
+        unfinished = _lengths(gradient) > goal
+        if not unfinished.any():
+            break
+        gradient[~unfinished] = 0  # a finished class takes no step
+        active = slack > 0
+
+        def curvature(directions: Features, active: npt.NDArray[np.bool_] = active) -> Features:
+            return np.asarray(directions + 2 * loss_weight * back(active * outputs_of(directions)))
+
+        directions = _conjugate_gradients(curvature, -gradient)
+        along = outputs_of(directions)
+        step = _step_lengths(weights, directions, signs * outputs, signs * along, loss_weight)
+        weights += step[:, None] * directions
+        outputs += step * along
+        if not step.any():  # rounding: no step improves anything any more
+            break
+    return weights[:, :-1].copy(), weights[:, -1].copy()
+
+
+def _conjugate_gradients(curvature, wanted: Features) -> Features:  # type: ignore[no-untyped-def]
+    """Solve ``curvature(x) = wanted`` for every row on its own."""
+    solution = np.zeros_like(wanted)
+    residual = wanted.copy()
+    direction = wanted.copy()
+    square = np.square(residual).sum(1)
+    enough = FORCING**2 * square
+    for _ in range(MAX_CONJUGATE):
+        open_rows = square > enough
+        if not open_rows.any():
+            break
+        curved = curvature(direction)
+        along = (direction * curved).sum(1)
+        length = np.where(open_rows, square / np.where(along > 0, along, 1), 0).astype(np.float32)
+        solution += length[:, None] * direction
+        residual -= length[:, None] * curved
+        before, square = square, np.where(open_rows, np.square(residual).sum(1), square)
+        turn = np.where(open_rows, square / np.where(before > 0, before, 1), 0).astype(np.float32)
+        direction = np.where(open_rows[:, None], residual + turn[:, None] * direction, 0)
+    return solution
+
+
+def _step_lengths(
+    weights: Features, directions: Features, margins: Features, changes: Features, loss_weight: np.float32
+) -> Features:
+    """For every class the first of 1, 1/2, 1/4, ... that lowers its objective; 0 where none does."""
+    linear = (weights * directions).sum(1, dtype=np.float64)
+    quadratic = np.square(directions).sum(1, dtype=np.float64) / 2
+
+    def loss(step: Features) -> npt.NDArray[np.float64]:
+        slack = np.maximum(1 - margins - step * changes, 0)
+        hinge = np.square(slack).sum(0, dtype=np.float64)
+        return np.asarray(step * linear + step.astype(np.float64) ** 2 * quadratic + loss_weight * hinge)
+
+    step = np.ones(len(weights), dtype=np.float32)
+    beginning = loss(np.zeros_like(step))
+    while (worse := (loss(step) >= beginning) & (step > 0)).any():
+        step[worse] /= 2
+        step[step < SHORTEST_STEP] = 0
+    return step
+
+
+def _lengths(rows: Features) -> npt.NDArray[np.float64]:
+    return np.asarray(np.sqrt(np.square(rows, dtype=np.float64).sum(1)))

@@ -1,0 +1,191 @@
+"""What all methods on a frozen encoder share: checks before anything changes, labels, sizes, and the state as arrays.
+
+A method is one file: it says what it keeps after learning new classes (`_learn`, which changes nothing itself) and how
+it scores samples (`_scores`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
+from bitreplay.learners._learner import Arrays, Inputs, Uses
+
+__all__ = ["Features", "Labels", "Method", "check_number", "check_word"]
+
+Features = npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int64]
+
+
+class Method(ABC):
+    """Base of the methods: see the module's docstring.
+
+    Attributes
+    ----------
+    classes : ndarray of int64
+        Labels learned so far, in learning order; scores have their columns in this order.
+    n_features : int
+        Width of the inputs; 0 before the first task.
+    learned : mapping
+        What `_learn` gave last, arrays as a rule. `memory_arrays` names those that are kept to be able to learn more,
+        and `decision_arrays` those that a decision reads.
+    """
+
+    name: ClassVar[str]
+    memory_arrays: ClassVar[tuple[str, ...]] = ()
+    decision_arrays: ClassVar[tuple[str, ...]] = ()
+    seed: int
+
+    classes: Labels = np.empty(0, dtype=np.int64)
+    n_features: int = 0
+    learned: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def uses(self) -> Uses:
+        """Features or bits."""
+        return "features"
+
+    # ------------------------------------------------------------------ what a method defines
+
+    @abstractmethod
+    def _learn(self, X: Any, y: Labels, new: Labels) -> dict[str, Any]:
+        """All that is to be kept after the `new` classes were learned; `y` are positions in `classes` then."""
+
+    @abstractmethod
+    def _scores(self, X: Any) -> npt.NDArray[np.floating]:
+        """Scores (rows, classes); the highest wins."""
+
+    # ------------------------------------------------------------------ learning and deciding
+
+    def partial_fit(self, X: Inputs, y: Labels) -> None:
+        """Learn new classes from samples of theirs alone.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (N, d), or PackedBits
+            What `uses` says.
+        y : ndarray of int64, shape (N,)
+            Labels: any integers that were not learned before.
+        """
+        X = self._checked(X)
+        labels = self._checked_labels(y, len(X))
+        new, which = np.unique(labels, return_inverse=True)
+        learned = self._learn(X, which + len(self.classes), new)
+        self._take(learned, np.concatenate([self.classes, new]), X.shape[1])
+
+    def predict(self, X: Inputs) -> Labels:
+        """A class for every row, by the labels that `partial_fit` was given."""
+        self._require_classes()
+        X = self._checked(X)
+        return np.asarray(self.classes[self._scores(X).argmax(1)])
+
+    def _take(self, learned: Mapping[str, Any], classes: Labels, n_features: int) -> None:
+        self.learned, self.classes, self.n_features = learned, classes, n_features
+
+    def _generator(self, *purpose: int) -> np.random.Generator:
+        """A generator that depends on the seed and on how much was learned: a reloaded method goes on alike."""
+        return np.random.default_rng([self.seed, len(self.classes), *purpose])
+
+    # ------------------------------------------------------------------ sizes
+
+    def memory_bits(self) -> int:
+        """Bits of the arrays that are kept of the classes learned so far."""
+        return self._bits_of(self.memory_arrays)
+
+    def working_set_bits(self) -> int:
+        """Bits of the arrays that a decision reads."""
+        return self._bits_of(self.decision_arrays)
+
+    def _bits_of(self, names: tuple[str, ...]) -> int:
+        return 8 * sum(int(self.learned[name].nbytes) for name in names) if len(self.classes) else 0
+
+    # ------------------------------------------------------------------ state
+
+    def state_dict(self) -> Arrays:
+        """All that was learned, as arrays."""
+        self._require_classes()
+        return {"classes": self.classes, "n_features": np.array(self.n_features), **self._to_arrays()}
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `state_dict` of a method with the same options gave."""
+        arrays = {name: np.array(value) for name, value in state.items()}
+        try:
+            classes, n_features = arrays.pop("classes").astype(np.int64), int(arrays.pop("n_features"))
+            learned = self._from_arrays(arrays)
+        except (KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
+            raise InputError(f"this is not a state of {self.name}: {error}") from None
+        self._take(learned, classes, n_features)
+
+    def _to_arrays(self) -> Arrays:
+        """What was learned as arrays."""
+        return dict(self.learned)
+
+    def _from_arrays(self, arrays: Arrays) -> dict[str, Any]:
+        """The inverse of `_to_arrays`; raises ValueError or the like where arrays do not fit."""
+        missing = {*self.memory_arrays, *self.decision_arrays} - arrays.keys()
+        if missing:
+            raise ValueError(f"it has no {', '.join(sorted(missing))}")
+        return arrays
+
+    # ------------------------------------------------------------------ checks
+
+    def _require_classes(self) -> None:
+        if not len(self.classes):
+            raise InputError(f"{self.name} has not learned any class yet: call partial_fit first")
+
+    def _checked(self, X: Any) -> Any:
+        """Inputs of the right kind and width, or an error."""
+        if self.uses == "bits":
+            if not isinstance(X, PackedBits):
+                raise InputError(f"{self.name} takes packed bits; got {type(X).__name__}")
+        else:
+            if isinstance(X, PackedBits):
+                raise InputError(f"{self.name} takes features; got packed bits")
+            X = np.asarray(X)
+            if X.ndim != 2 or X.dtype.kind not in "biuf":
+                raise InputError(f"features must be a matrix of numbers (rows x features); got {X.dtype} {X.shape}")
+            X = X.astype(np.float32, copy=False)
+            if not np.isfinite(X).all():
+                raise InputError("features must be finite; found NaN or infinity")
+        if not len(X):
+            raise InputError("found 0 samples; at least 1 is required")
+        if self.n_features and X.shape[1] != self.n_features:
+            raise InputError(f"{self.name} learned from {self.n_features} {self.uses}; got {X.shape[1]}")
+        return X
+
+    def _checked_labels(self, y: Any, n_samples: int) -> Labels:
+        """Labels of classes that are all new, or an error."""
+        labels = np.asarray(y)
+        if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != n_samples:
+            raise InputError(
+                f"one integer label per sample is expected, {n_samples} of them; got {labels.dtype} {labels.shape}"
+            )
+        known = np.intersect1d(labels, self.classes)
+        if len(known):
+            raise InputError(
+                f"classes {known[:10].tolist()} were learned already: every class comes in one task, with all its "
+                "samples"
+            )
+        return labels.astype(np.int64)
+
+
+def check_number(name: str, value: Any, least: float, *, whole: bool = False, above: bool = False) -> None:
+    """Refuse an option that is not a number of at least (or, with `above`, greater than) `least`."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    fits = not isinstance(value, bool) and isinstance(value, kinds) and (value > least if above else value >= least)
+    if not fits or not np.isfinite(value):
+        kind = "an integer" if whole else "a number"
+        raise InputError(f"{name} must be {kind} {'greater than' if above else 'of at least'} {least}; got {value!r}")
+
+
+def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
+    """Refuse an option that is not one of some words."""
+    if value not in words:
+        raise InputError(f"{name} must be one of {', '.join(words)}; got {value!r}")

@@ -1,0 +1,68 @@
+"""Nearest class mean: the class whose mean feature is nearest. The simplest method that cannot forget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.frozen._method import Features, Labels, Method, check_number, check_word
+
+__all__ = ["NearestMean", "class_means", "unit"]
+
+Metric = Literal["cosine", "euclidean"]
+
+
+@dataclass(kw_only=True, eq=False)
+class NearestMean(Method):
+    """The class whose mean is nearest to the features. It keeps one float mean per class: n_c * d * 32 bits.
+
+    Parameters
+    ----------
+    metric : {"cosine", "euclidean"}
+        What near means.
+    seed : int
+        Not used: nothing is random.
+    """
+
+    metric: Metric = "cosine"  # as FeTrIL's and FeCAM's code compare means; features differ more in length than in kind
+    seed: int = 0
+
+    name: ClassVar[str] = "NearestMean"
+    memory_arrays: ClassVar[tuple[str, ...]] = ("means",)
+    decision_arrays: ClassVar[tuple[str, ...]] = ("means",)
+
+    def __post_init__(self) -> None:
+        check_word("metric", self.metric, get_args(Metric))
+        check_number("seed", self.seed, 0, whole=True)
+
+    def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
+        means = class_means(X, y - len(self.classes), len(new))
+        return {"means": np.concatenate([self.learned["means"], means]) if len(self.classes) else means}
+
+    def _scores(self, X: Features) -> npt.NDArray[np.float32]:
+        means = self.learned["means"]
+        if self.metric == "cosine":
+            return np.asarray(X @ unit(means).T)  # the length of X does not change which is nearest
+        return np.asarray(X @ means.T - np.square(means).sum(1) / 2)
+
+
+def class_means(X: Features, which: Labels, n_classes: int) -> Features:
+    """Mean of every class; `which` are classes 0 to `n_classes` - 1."""
+    sums = np.stack([X[which == c].mean(axis=0, dtype=np.float64) for c in range(n_classes)])
+    return sums.astype(np.float32)
+
+
+def unit(rows: Features) -> Features:
+    """Rows at length 1; a row of zeros stays.
+
+    Examples
+    --------
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1))

@@ -1,0 +1,258 @@
+"""What a history says: every number in a table or a plot is one of these functions of a :class:`History`.
+
+Accuracies are shares in [0, 1]. The accuracy on several classes or tasks together weighs every test sample alike, so
+that unequal tasks and classes come out right; forgetting and backward transfer are means over tasks, as their authors
+define them. Where there is nothing to measure, the value is nan.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.errors import InputError
+from bitreplay.evaluation import History
+
+__all__ = [
+    "Groups",
+    "accuracy_matrix",
+    "average",
+    "backward_transfer",
+    "confusion",
+    "final",
+    "forgetting",
+    "init_past_new",
+    "per_class",
+    "per_state",
+    "standard_error",
+    "summary",
+]
+
+Rates = npt.NDArray[np.float64]
+
+
+class Groups(NamedTuple):
+    """Accuracy in every state on the classes of task 0, of the tasks between, of the newest task, and on all."""
+
+    init: Rates
+    past: Rates
+    new: Rates
+    all: Rates
+
+
+def per_state(history: History, part: Literal["test", "train"] = "test") -> Rates:
+    """Accuracy after every state on all classes seen so far.
+
+    Parameters
+    ----------
+    history : History
+        What was counted.
+    part : {"test", "train"}
+        Which samples; for training samples the history must have been made with `train_accuracy`.
+
+    Examples
+    --------
+    The second state asks about 10 + 10 + 5 samples and gets 6 + 8 + 5 right answers:
+
+    >>> history = _example()
+    >>> per_state(history)
+    array([0.85, 0.76])
+    """
+    right, count = _counts(history, part)
+    return np.asarray(right.sum(axis=1) / count.sum(axis=1))
+
+
+def average(history: History) -> float:
+    """Average incremental accuracy: the mean of :func:`per_state` over all states, task 0 included.
+
+    Examples
+    --------
+    >>> round(average(_example()), 3)
+    0.805
+    """
+    return float(per_state(history).mean())
+
+
+def final(history: History) -> float:
+    """Accuracy on all classes in the end.
+
+    Examples
+    --------
+    >>> final(_example())
+    0.76
+    """
+    return float(per_state(history)[-1])
+
+
+def accuracy_matrix(history: History) -> Rates:
+    """Accuracy after each state (row) on each task (column); nan where the task is not learned yet.
+
+    Examples
+    --------
+    >>> accuracy_matrix(_example())
+    array([[0.85,  nan],
+           [0.7 , 1.  ]])
+    """
+    right, count = _counts(history)
+    starts = np.cumsum((0, *history.task_sizes[:-1]))
+    return _rates(np.add.reduceat(right, starts, axis=1), np.add.reduceat(count, starts, axis=1))
+
+
+def forgetting(history: History) -> float:
+    """How much worse a task is in the end than it once was: the mean over all tasks but the last.
+
+    For a task it is its best accuracy in any state before the last, minus that in the last (Chaudhry et al. 2018,
+    "Riemannian walk for incremental learning", eq. 5 and 6). Negative if tasks became better. nan after one task.
+
+    Examples
+    --------
+    >>> round(forgetting(_example()), 3)
+    0.15
+    """
+    if history.n_states == 1:
+        return math.nan
+    matrix = accuracy_matrix(history)
+    return float((np.nanmax(matrix[:-1, :-1], axis=0) - matrix[-1, :-1]).mean())
+
+
+def backward_transfer(history: History) -> float:
+    """What later tasks did to earlier ones: accuracy in the end minus accuracy when just learned, mean over all tasks
+    but the last.
+
+    Lopez-Paz and Ranzato 2017, "Gradient episodic memory for continual learning". Negative where tasks are forgotten.
+    nan after one task.
+
+    Examples
+    --------
+    >>> round(backward_transfer(_example()), 3)
+    -0.15
+    """
+    if history.n_states == 1:
+        return math.nan
+    matrix = accuracy_matrix(history)
+    return float((matrix[-1] - np.diagonal(matrix))[:-1].mean())
+
+
+def init_past_new(history: History) -> Groups:
+    """Stability and plasticity: accuracy in every state on the classes of task 0 (Init), of the tasks since then but
+    before the newest (Past), of the newest task (New), and on all classes seen.
+
+    Every class belongs to one of the three: task 0 is Init also in state 0, where New is nan; Past is nan in states 0
+    and 1.
+
+    Examples
+    --------
+    >>> groups = init_past_new(_example())
+    >>> groups.init, groups.past, groups.new
+    (array([0.85, 0.7 ]), array([nan, nan]), array([nan,  1.]))
+    """
+    right, count = _counts(history)
+    task = np.repeat(np.arange(history.n_states), history.task_sizes)
+    state = np.arange(history.n_states)[:, None]
+    init = np.broadcast_to(task == 0, right.shape)
+    new = (task == state) & ~init
+    past = (task < state) & ~init
+    rates = [_rates((right * rows).sum(axis=1), (count * rows).sum(axis=1)) for rows in (init, past, new)]
+    return Groups(rates[0], rates[1], rates[2], per_state(history))
+
+
+def per_class(history: History, state: int = -1) -> Rates:
+    """Accuracy on every class, in learning order; nan for classes without test samples in that state.
+
+    Examples
+    --------
+    >>> per_class(_example())
+    array([0.6, 0.8, 1. ])
+    """
+    right, count = _counts(history)
+    if not -history.n_states <= state < history.n_states:
+        raise InputError(f"state must be one of the {history.n_states} states; got {state}")
+    return _rates(right[state], count[state])
+
+
+def confusion(history: History) -> Rates:
+    """Share of every true class (row) that was taken for each class (column) in the end; rows add up to 1.
+
+    Examples
+    --------
+    >>> confusion(_example())
+    array([[0.6, 0.1, 0.3],
+           [0.1, 0.8, 0.1],
+           [0. , 0. , 1. ]])
+    """
+    _counts(history)
+    return _rates(history.confusion, np.broadcast_to(history.count[-1][:, None], history.confusion.shape))
+
+
+def standard_error(history: History) -> Rates:
+    """How far the accuracy in every state may be off because the test set is finite: sqrt(a (1 - a) / N).
+
+    Examples
+    --------
+    >>> standard_error(_example()).round(3)
+    array([0.08 , 0.085])
+    """
+    _, count = _counts(history)
+    accuracy = per_state(history)
+    return np.asarray(np.sqrt(accuracy * (1 - accuracy) / count.sum(axis=1)))
+
+
+def summary(history: History) -> dict[str, Any]:
+    """The numbers that a table needs, ready for JSON: None where a value is undefined.
+
+    Examples
+    --------
+    >>> summary(_example())["final"], summary(_example())["past"]
+    (0.76, None)
+    """
+    groups = init_past_new(history)
+    rates = {
+        "initial": per_state(history)[0],
+        "average": average(history),
+        "final": final(history),
+        "forgetting": forgetting(history),
+        "backward_transfer": backward_transfer(history),
+        "init": groups.init[-1],
+        "past": groups.past[-1],
+        "new": groups.new[-1],
+    }
+    return {
+        "learner": history.learner,
+        "notes": dict(history.notes),
+        "task_sizes": list(history.task_sizes),
+        **{name: None if math.isnan(rate) else float(rate) for name, rate in rates.items()},
+        "per_state": per_state(history).tolist(),
+        "memory_bits": history.memory_bits[-1],
+        "working_set_bits": history.working_set_bits[-1],
+        "seconds": sum(history.seconds),
+    }
+
+
+def _counts(history: History, part: str = "test") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    if not history.n_states:
+        raise InputError("the history is empty: no task was learned yet")
+    if part == "test":
+        return history.right, history.count
+    if part != "train":
+        raise InputError(f"part must be 'test' or 'train'; got {part!r}")
+    if history.train_right is None or history.train_count is None:
+        raise InputError("the history has no train accuracy: evaluate with train_accuracy=True")
+    return history.train_right, history.train_count
+
+
+def _rates(right: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Rates:
+    rates = np.full(right.shape, np.nan)
+    np.divide(right, count, out=rates, where=count > 0)
+    return rates
+
+
+def _example() -> History:
+    """Two tasks, of two classes and of one, for the examples above."""
+    history = History.empty("example").append(
+        (7, 3), [[8, 2], [1, 9]], memory_bits=128, working_set_bits=0, seconds=0.1
+    )
+    table = [[6, 1, 3], [1, 8, 1], [0, 0, 5]]
+    return history.append((5,), table, memory_bits=192, working_set_bits=0, seconds=0.1)

@@ -1,0 +1,170 @@
+"""Runs of the same name and different seeds are one method of the report; which methods lead, given the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay import metrics
+from bitreplay.errors import InputError
+from bitreplay.evaluation import History
+
+__all__ = ["Measured", "Method", "RunResult", "common_notes", "contenders", "gather", "leading", "tasks_in_words"]
+
+# Learners that show what is possible, not how to do it: they compete with nobody.
+BOUNDS = {
+    "FineTuning": "lower bound: nothing is done against forgetting",
+    "Joint": "upper bound: it keeps all training data",
+}
+
+# How many standard errors two values must be apart to be called different: about 95 % of a normal distribution.
+APART = 2.0
+
+
+class Measured(NamedTuple):
+    """A value over seeds; a single seed has no spread."""
+
+    mean: float
+    std: float | None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run: the name of the method it belongs to, its seed, and what it answered."""
+
+    name: str
+    seed: int
+    history: History
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InputError(f"a run needs a name; got {self.name!r}")
+        if not self.history.n_states:
+            raise InputError(f"run {self.name!r} with seed {self.seed} has not finished any task yet")
+
+
+@dataclass(frozen=True)
+class Method:
+    """All runs of one name."""
+
+    name: str
+    seeds: tuple[int, ...]
+    histories: tuple[History, ...]
+
+    def measure(self, metric: Callable[[History], float]) -> Measured:
+        """Mean and standard deviation (of the sample: n - 1) of a metric over the seeds."""
+        values = [float(metric(history)) for history in self.histories]
+        return Measured(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
+
+    def curves(
+        self, metric: Callable[[History], npt.NDArray[np.float64]]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The same for a metric that has many values; one seed has a spread of 0 here."""
+        values = np.array([metric(history) for history in self.histories])
+        return values.mean(axis=0), values.std(axis=0, ddof=1 if len(values) > 1 else 0)
+
+    @property
+    def bound(self) -> str | None:
+        """What kind of bound this is, if it is one."""
+        return BOUNDS.get(self.histories[0].learner)
+
+    @property
+    def task_sizes(self) -> tuple[int, ...]:
+        """Classes per task, the same in all runs."""
+        return self.histories[0].task_sizes
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What must stand beside the numbers; where runs differ, all that they say."""
+        names = dict.fromkeys(name for history in self.histories for name in history.notes)
+        said = {name: dict.fromkeys(h.notes.get(name, "not said") for h in self.histories) for name in names}
+        return {name: " / ".join(values) for name, values in said.items()}
+
+
+def gather(runs: Sequence[RunResult]) -> tuple[Method, ...]:
+    """The methods, in the order in which their names first appear, each with its runs by seed.
+
+    Examples
+    --------
+    >>> history = History.empty("x").append([0], [[3]], memory_bits=0, working_set_bits=0, seconds=0)
+    >>> [(m.name, m.seeds) for m in gather([RunResult("b", 1, history), RunResult("a", 0, history)])]
+    [('b', (1,)), ('a', (0,))]
+    """
+    if not runs:
+        raise InputError("a report needs at least one run")
+    first = {name: index for index, name in reversed(list(enumerate(run.name for run in runs)))}
+    methods = []
+    for name, group in groupby(sorted(runs, key=lambda r: (first[r.name], r.seed)), key=lambda r: r.name):
+        mine = list(group)
+        method = Method(name, tuple(run.seed for run in mine), tuple(run.history for run in mine))
+        if len(set(method.seeds)) < len(mine):
+            raise InputError(f"{name!r} has two runs with the same seed; seeds are {list(method.seeds)}")
+        sizes = {history.task_sizes for history in method.histories}
+        if len(sizes) > 1:
+            said = " and ".join(tasks_in_words(one) for one in sorted(sizes))
+            raise InputError(f"runs of {name!r} have different tasks: {said}. Is one of them unfinished?")
+        methods.append(method)
+    return tuple(methods)
+
+
+def contenders(methods: Sequence[Method]) -> list[Method]:
+    """All but the bounds."""
+    return [method for method in methods if method.bound is None]
+
+
+def leading(methods: Sequence[Method], what: Literal["average", "final"]) -> frozenset[str]:
+    """Names of the methods that are best, as far as the noise lets one say so.
+
+    It is the best one and all that cannot be told from it: the difference is at most two standard errors, where the
+    error comes from the seeds and from the finite test set. (Methods answer about the same test samples, so the true
+    error of a difference is smaller: who leads by this rule does lead.) Nobody leads where a method has one seed, where
+    the tasks differ, or where all are alike.
+    """
+    compared = contenders(methods)
+    if any(len(method.seeds) == 1 for method in compared) or len({m.task_sizes for m in compared}) != 1:
+        return frozenset()
+    metric = metrics.average if what == "average" else metrics.final
+    measured = [method.measure(metric).mean for method in compared]
+    best = int(np.argmax(measured))
+    near = {
+        method.name
+        for method, value in zip(compared, measured, strict=True)
+        if measured[best] - value <= APART * np.hypot(_error(method, what), _error(compared[best], what))
+    }
+    return frozenset() if len(near) == len(compared) else frozenset(near | {compared[best].name})
+
+
+def _error(method: Method, what: Literal["average", "final"]) -> float:
+    """Standard error of a method's mean: of the seeds and of the test set."""
+    spread = method.measure(metrics.average if what == "average" else metrics.final).std
+    seeds = 0.0 if spread is None else spread / np.sqrt(len(method.seeds))
+    per_state, _ = method.curves(metrics.standard_error)
+    # States share test samples: the error of their average is at most the average of their errors.
+    test_set = per_state.mean() if what == "average" else per_state[-1]
+    return float(np.hypot(seeds, test_set))
+
+
+def common_notes(methods: Sequence[Method]) -> dict[str, str]:
+    """Notes that all methods share."""
+    return {
+        name: text
+        for name, text in methods[0].notes.items()
+        if all(method.notes.get(name) == text for method in methods)
+    }
+
+
+def tasks_in_words(sizes: Sequence[int]) -> str:
+    """Task sizes as the field writes them, task 0 apart.
+
+    Examples
+    --------
+    >>> tasks_in_words((50, 5, 5, 5)), tasks_in_words((5, 2, 2, 1)), tasks_in_words((7,))
+    ('50 + 3 x 5', '5 + 2 x 2 + 1', '7')
+    """
+    later = [(size, len(list(same))) for size, same in groupby(sizes[1:])]
+    return " + ".join([str(sizes[0]), *(f"{times} x {size}" if times > 1 else str(size) for size, times in later)])

@@ -1,0 +1,144 @@
+"""The HTML page: one file, no script, nothing loaded from anywhere, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from bitreplay import __version__, metrics
+from bitreplay.report._files import svg_for_page
+from bitreplay.report._methods import Method, common_notes, leading
+from bitreplay.report._numbers import points
+from bitreplay.report._plots import Plot
+from bitreplay.report._tables import COLUMNS, cells
+from bitreplay.report._words import MEANINGS, captions, findings
+
+__all__ = ["page"]
+
+STYLE = Path(__file__).with_name("page.css")
+
+
+def page(
+    methods: Sequence[Method],
+    title: str,
+    configuration: Mapping[str, Any],
+    plots: Sequence[Plot],
+    drawings: Mapping[str, str],
+) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    methods : sequence of Method
+        What the table shows.
+    title : str
+        Stands above the page.
+    configuration : mapping
+        What was run.
+    plots : sequence of Plot
+        What was drawn, and `drawings` the SVG text by name of file.
+    """
+    whole = [plot for plot in plots if plot.method is None]
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        *(f"<p>{escape(sentence)}</p>" for sentence in findings(methods)),
+        "<h2>Results</h2>",
+        _table(methods),
+        *(_figure(plot, drawings) for plot in whole),
+        "<h2>Each method</h2>",
+        *(_method(method, [p for p in plots if p.method == method.name], drawings) for method in methods),
+        "<h2>What was run</h2>",
+        _configuration(configuration),
+        f"<footer>Written by bitreplay {escape(__version__)}. The figures as files are in the folder plots, "
+        "the unrounded numbers in table.csv and states.csv.</footer>",
+    ]
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{escape(title)}</title>
+<style>
+{STYLE.read_text(encoding="utf-8")}</style>
+</head>
+<body>
+<main>
+{chr(10).join(parts)}
+</main>
+</body>
+</html>
+"""
+
+
+def _table(methods: Sequence[Method]) -> str:
+    """All methods; what must be known of all stands above, what must be known of one beside its name."""
+    best = {"average": leading(methods, "average"), "final": leading(methods, "final")}
+    head = "".join(f'<th scope="col">{column}</th>' for column in COLUMNS)
+    shared, rows = common_notes(methods), []
+    for method in methods:
+        row = cells(method)
+        values = "".join(
+            f'<td class="best">{row[c]}</td>' if method.name in best.get(c, ()) else f"<td>{row[c]}</td>"
+            for c in COLUMNS
+        )
+        rows.append(f'<tr><th scope="row">{escape(method.name)}{_own_labels(method, shared)}</th>{values}</tr>')
+    notes = "".join(f"<p>{escape(line)}</p>" for line in captions(methods))
+    terms = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in MEANINGS.items())
+    above = f'<p class="labels">{_labels(shared)}</p>' if shared else ""
+    return f"""{above}<div class="scroll"><table>
+<thead><tr><th scope="col">method</th>{head}</tr></thead>
+<tbody>
+{chr(10).join(rows)}
+</tbody></table></div>
+<div class="notes">{notes}<details><summary>What the columns mean</summary><dl>{terms}</dl></details></div>"""
+
+
+def _labels(notes: Mapping[str, str], *more: str) -> str:
+    marks = [*(f"{name}: {text}" for name, text in notes.items()), *more]
+    return "".join(f' <span class="label">{escape(mark)}</span>' for mark in marks)
+
+
+def _own_labels(method: Method, shared: Mapping[str, str]) -> str:
+    """What must be known of this method and not of all."""
+    own = {name: text for name, text in method.notes.items() if name not in shared}
+    return _labels(own, *([method.bound.split(":")[0]] if method.bound else []))
+
+
+def _figure(plot: Plot, drawings: Mapping[str, str]) -> str:
+    drawing = svg_for_page(drawings[plot.file], plot.file, escape(plot.words))
+    return f'<figure><div class="scroll">{drawing}</div><figcaption>{escape(plot.words)}</figcaption></figure>'
+
+
+def _method(method: Method, plots: Sequence[Plot], drawings: Mapping[str, str]) -> str:
+    """What one method did: every seed, every state, and its maps."""
+    seen = method.histories[0].classes_seen
+    head = "".join(f'<th scope="col">{n}</th>' for n in seen)
+    rows = "".join(
+        f'<tr><th scope="row">{seed}</th>{"".join(f"<td>{points(a)}</td>" for a in metrics.per_state(history))}</tr>'
+        for seed, history in zip(method.seeds, method.histories, strict=True)
+    )
+    return f"""<details><summary>{escape(method.name)}{_labels(method.notes)}</summary>
+<div class="scroll"><table><caption>Accuracy (%) by number of classes seen</caption>
+<thead><tr><th scope="col">seed</th>{head}</tr></thead><tbody>{rows}</tbody></table></div>
+<div class="pair">{"".join(_figure(plot, drawings) for plot in plots)}</div></details>"""
+
+
+def _configuration(configuration: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(text)}</td></tr>' for name, text in _flat(configuration)
+    )
+    return f'<div class="scroll"><table class="configuration"><tbody>{rows}</tbody></table></div>'
+
+
+def _flat(configuration: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested options as `learner.prototypes`, in the order given."""
+    for name, value in configuration.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{name}.")
+        elif isinstance(value, list | tuple):
+            yield f"{prefix}{name}", ", ".join(map(str, value))
+        else:
+            yield f"{prefix}{name}", str(value)

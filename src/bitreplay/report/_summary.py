@@ -1,0 +1,70 @@
+"""The numbers of a comparison as a small JSON file, for `results/`: what docs/results.md is generated from."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import platform
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bitreplay import __version__, metrics
+from bitreplay.report._methods import RunResult, gather, tasks_in_words
+from bitreplay.report._write import write_text
+
+__all__ = ["write_summary"]
+
+METRICS = {
+    "average": metrics.average,
+    "final": metrics.final,
+    "forgetting": metrics.forgetting,
+    "memory_bits": lambda history: float(history.memory_bits[-1]),
+    "working_set_bits": lambda history: float(history.working_set_bits[-1]),
+    "seconds": lambda history: float(sum(history.seconds)),
+}
+
+
+def write_summary(
+    runs: Sequence[RunResult], path: Path, setting: Mapping[str, Any], command: Sequence[str], **more: Any
+) -> None:
+    """Write mean and standard deviation of every method, with what is needed to measure them again.
+
+    Parameters
+    ----------
+    runs : sequence of RunResult
+        Runs of one name and different seeds are one method.
+    path : Path
+        The JSON file.
+    setting : mapping
+        What all runs share; what was not given is left out.
+    command : sequence of str
+        The arguments of `bitreplay`.
+    **more
+        Further entries.
+    """
+    methods = gather(runs)
+    rows = []
+    for method in methods:
+        row: dict[str, Any] = {"method": method.name, "seeds": list(method.seeds), "notes": method.notes}
+        for name, metric in METRICS.items():
+            mean, std = method.measure(metric)
+            row[name] = None if math.isnan(mean) else round(mean, 6)
+            row[f"{name}_std"] = None if std is None or math.isnan(std) else round(std, 6)
+        row["per_state"] = [round(float(value), 6) for value in method.curves(metrics.per_state)[0]]
+        rows.append(row)
+    content = {
+        "command": "bitreplay " + shlex.join(command),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "bitreplay": __version__,
+        "tasks": tasks_in_words(methods[0].task_sizes),
+        "setting": {name: value for name, value in setting.items() if value is not None},
+        **more,
+        "methods": rows,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")

@@ -1,0 +1,159 @@
+"""The table of all methods: for the terminal, as Markdown and as CSV; and a CSV of every state of every run."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bitreplay import metrics
+from bitreplay.errors import InputError
+from bitreplay.report._methods import Measured, Method, RunResult, common_notes, gather, leading
+from bitreplay.report._numbers import bits, duration, percent
+from bitreplay.report._words import captions, labels_in_words
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+__all__ = ["COLUMNS", "cells", "csv_table", "markdown_table", "states_csv", "terminal_table"]
+
+COLUMNS = ("average", "final", "forgetting", "memory", "working set", "learning")
+
+
+def cells(method: Method) -> dict[str, str]:
+    """A method's row, by column."""
+    return {
+        "average": percent(method.measure(metrics.average)),
+        "final": percent(method.measure(metrics.final)),
+        "forgetting": percent(method.measure(metrics.forgetting)),
+        "memory": bits(method.measure(_memory).mean),
+        "working set": bits(method.measure(_working_set).mean),
+        "learning": duration(method.measure(_seconds).mean),
+    }
+
+
+def markdown_table(runs: Sequence[RunResult]) -> str:
+    """A Markdown table with one row per method, and what one must know to read it.
+
+    Examples
+    --------
+    >>> from bitreplay.evaluation import History
+    >>> history = History.empty("GBM", {"pretrained": "ImageNet"})
+    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
+    >>> print(markdown_table([RunResult("GBM", 0, history)]))
+    | method | average | final | forgetting | memory | working set | learning | labels |
+    |:--|--:|--:|--:|--:|--:|--:|:--|
+    | GBM | 85.0 | 85.0 | - | 8.0 kb | 640 b | 0.50 s | pretrained: ImageNet |
+    <BLANKLINE>
+    All methods: pretrained: ImageNet.
+    Accuracy and forgetting in %. One seed (0): the spread is not known, and no best is marked.
+    <BLANKLINE>
+    """
+    methods = gather(runs)
+    best = _best(methods)
+    lines = [f"| method | {' | '.join(COLUMNS)} | labels |", f"|:--|{'--:|' * len(COLUMNS)}:--|"]
+    for method in methods:
+        row = {
+            column: f"**{text}**" if method.name in best.get(column, ()) else text
+            for column, text in cells(method).items()
+        }
+        words = [method.name, *row.values(), labels_in_words(method.notes)]
+        lines.append(f"| {' | '.join(word.replace('|', chr(92) + '|') for word in words)} |")
+    return "\n".join([*lines, "", *captions(methods), ""])
+
+
+def csv_table(runs: Sequence[RunResult]) -> str:
+    """One line per method, with unrounded numbers: shares in [0, 1], bits, seconds; empty where undefined."""
+    measured = {
+        "average": metrics.average,
+        "final": metrics.final,
+        "forgetting": metrics.forgetting,
+        "backward_transfer": metrics.backward_transfer,
+        "memory_bits": _memory,
+        "working_set_bits": _working_set,
+        "seconds": _seconds,
+    }
+    head = ["method", "learner", "seeds", *(f"{name}{part}" for name in measured for part in ("", "_std")), "labels"]
+    lines: list[list[Any]] = [head]
+    for method in gather(runs):
+        values = [part for metric in measured.values() for part in _blank(method.measure(metric))]
+        seeds = " ".join(map(str, method.seeds))
+        lines.append([method.name, method.histories[0].learner, seeds, *values, labels_in_words(method.notes)])
+    return _csv(lines)
+
+
+def states_csv(runs: Sequence[RunResult]) -> str:
+    """One line per run and state, with unrounded numbers: what the curves are drawn from."""
+    head = ["method", "seed", "state", "classes_seen", "accuracy", "init", "past", "new"]
+    lines: list[list[Any]] = [[*head, "memory_bits", "working_set_bits", "seconds"]]
+    for method in gather(runs):
+        for seed, history in zip(method.seeds, method.histories, strict=True):
+            groups = metrics.init_past_new(history)
+            for state, seen in enumerate(history.classes_seen):
+                rates = [groups.all[state], groups.init[state], groups.past[state], groups.new[state]]
+                shares = ["" if math.isnan(rate) else float(rate) for rate in rates]
+                figures = [history.memory_bits[state], history.working_set_bits[state], history.seconds[state]]
+                lines.append([method.name, seed, state, seen, *shares, *figures])
+    return _csv(lines)
+
+
+def terminal_table(runs: Sequence[RunResult]) -> Group:
+    """The table for rich's console; it fits into 80 columns if names are short.
+
+    Parameters
+    ----------
+    runs : sequence of RunResult
+        Runs of one name and different seeds make one row.
+    """
+    try:
+        from rich import box
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+    except ModuleNotFoundError:
+        raise InputError("tables on the terminal need rich: pip install 'bitreplay[cli]'") from None
+
+    methods = gather(runs)
+    best, shared = _best(methods), common_notes(methods)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("method", overflow="fold")
+    for column in COLUMNS:
+        table.add_column(column.replace(" ", "\n"), justify="right", no_wrap=True, vertical="top")
+    for method in methods:
+        own = {name: text for name, text in method.notes.items() if name not in shared}
+        name = Text(method.name, style="dim" if method.bound else "")
+        if own:
+            name.append(f"\n{labels_in_words(own)}", style="dim")
+        row = cells(method)
+        marked = (Text(row[c], style="bold green" if method.name in best.get(c, ()) else "") for c in COLUMNS)
+        table.add_row(name, *marked)
+    return Group(table, "", *(Text(line, style="dim") for line in captions(methods)))
+
+
+def _best(methods: Sequence[Method]) -> dict[str, frozenset[str]]:
+    """Who is marked, by column."""
+    return {"average": leading(methods, "average"), "final": leading(methods, "final")}
+
+
+def _memory(history: Any) -> float:
+    return float(history.memory_bits[-1])
+
+
+def _working_set(history: Any) -> float:
+    return float(history.working_set_bits[-1])
+
+
+def _seconds(history: Any) -> float:
+    return float(sum(history.seconds))
+
+
+def _blank(value: Measured) -> list[Any]:
+    return ["" if part is None or math.isnan(part) else part for part in value]
+
+
+def _csv(lines: Sequence[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()

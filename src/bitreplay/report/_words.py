@@ -1,0 +1,173 @@
+"""Plain sentences: what the numbers show, how sure that is, and what the columns mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bitreplay import metrics
+from bitreplay.report._methods import Method, common_notes, contenders, leading, tasks_in_words
+from bitreplay.report._numbers import bits, percent, points
+
+__all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_words"]
+
+# What each column of the table says, for readers who meet it for the first time.
+MEANINGS = {
+    "average": "accuracy on the test samples of all classes seen so far, mean over the states after each task",
+    "final": "the same after the last task, on all classes",
+    "forgetting": "points that a task loses from its best earlier state to the end, mean over all tasks but the last",
+    "memory": "what is kept of old classes, as the paper counts: values only; 1 kb = 1000 bits",
+    "working set": "weights and factors that a decision reads, some of which may be the memory itself",
+    "learning": "time to learn all tasks",
+}
+
+
+def findings(methods: Sequence[Method]) -> list[str]:
+    """What the report shows, from the most to the least important."""
+    sentences = [_setting(methods), _best(methods), *_bounds(methods), _kept(methods), _pretrained(methods)]
+    return [sentence for sentence in [*sentences, _certainty(methods)] if sentence]
+
+
+def captions(methods: Sequence[Method]) -> list[str]:
+    """What must stand under a table of these methods: labels, seeds, marks and bounds."""
+    lines = []
+    if labels := common_notes(methods):
+        lines.append(f"All methods: {labels_in_words(labels)}.")
+    lines.append(f"Accuracy and forgetting in %. {_seeds(methods)}")
+    if leading(methods, "average") or leading(methods, "final"):
+        lines.append("Bold: the best, and all that cannot be told from it (two standard errors, seeds and test set).")
+    lines += [f"{method.name}: {method.bound}; not compared." for method in methods if method.bound]
+    return lines
+
+
+def labels_in_words(notes: dict[str, str]) -> str:
+    """Notes in one line, such as `pretrained: ImageNet · encoder: efficientnet_lite0`."""
+    return " · ".join(f"{name}: {text}" for name, text in notes.items())
+
+
+def setting_in_words(methods: Sequence[Method]) -> str:
+    """Tasks, labels and seeds in one line: what must stand beside a plot that travels alone.
+
+    What is not true of all methods names those of which it is.
+    """
+    facts: dict[str, list[str]] = {}
+    for method in methods:
+        tasks, n_seeds = tasks_in_words(method.task_sizes), len(method.seeds)
+        notes = [f"{name}: {text}" for name, text in method.notes.items()]
+        for fact in (f"classes: {tasks}", *notes, f"{n_seeds} seed{'s'[: n_seeds != 1]}"):
+            facts.setdefault(fact, []).append(method.name)
+    shared = [fact for fact, names in facts.items() if len(names) == len(methods)]
+    others = [f"{fact} ({', '.join(names)})" for fact, names in facts.items() if fact not in shared]
+    return " · ".join(shared + others)
+
+
+def _setting(methods: Sequence[Method]) -> str:
+    sizes = {method.task_sizes for method in methods}
+    who = "One method" if len(methods) == 1 else f"{len(methods)} methods"
+    if len(sizes) > 1:
+        several = "; ".join(tasks_in_words(one) for one in sorted(sizes))
+        return f"{who} on different divisions into tasks ({several} classes): their averages cannot be compared."
+    (one,) = sizes
+    steps = "in one task" if len(one) == 1 else f"in {len(one)} tasks ({tasks_in_words(one)})"
+    return (
+        f"{who} learned {sum(one)} classes {steps}; after each task the question was asked about all classes seen so "
+        "far, without saying which task a sample comes from."
+    )
+
+
+def _best(methods: Sequence[Method]) -> str:
+    compared = contenders(methods)
+    if not compared or len({method.task_sizes for method in methods}) > 1:
+        return ""
+    best = _highest(compared)
+    average, final = best.measure(metrics.average), best.measure(metrics.final)
+    reached = f"{percent(average)} % on average and {percent(final)} % in the end"
+    if len(compared) == 1:
+        return f"{best.name} reaches {reached}."
+    highest = f"{best.name} has the highest average accuracy: {reached}."
+    if _unmarked(methods):
+        return highest
+    leaders = [method for method in compared if method.name in leading(methods, "average")]
+    if len(leaders) == 1:
+        return f"{best.name} is best: {reached}."
+    if not leaders:
+        return f"{highest} But no other method can be told from it."
+    others = _listed([method.name for method in leaders if method is not best])
+    smallest = min(leaders, key=_memory)
+    return (
+        f"{highest} {others} cannot be told from it. Of these, {smallest.name} keeps least: {bits(_memory(smallest))}."
+    )
+
+
+def _bounds(methods: Sequence[Method]) -> list[str]:
+    return [
+        f"{method.name} ({method.bound}) ends at {percent(method.measure(metrics.final))} %."
+        for method in methods
+        if method.bound
+    ]
+
+
+def _kept(methods: Sequence[Method]) -> str:
+    """The price of the best: what it keeps and what it loses."""
+    compared = contenders(methods)
+    if not compared or len({method.task_sizes for method in methods}) > 1:
+        return ""
+    best = _highest(compared)
+    memory = _memory(best)
+    working = best.measure(lambda h: h.working_set_bits[-1]).mean
+    lost = best.measure(metrics.forgetting).mean
+    forgets = f" It loses {points(lost)} points of earlier tasks until the end." if len(best.task_sizes) > 1 else ""
+    return (
+        f"{best.name} keeps {bits(memory)} of old classes ({bits(memory / sum(best.task_sizes))} per class) and reads "
+        f"{bits(working)} of weights and factors to decide.{forgets}"
+    )
+
+
+def _pretrained(methods: Sequence[Method]) -> str:
+    on = {m.notes["pretrained"] for m in methods if m.notes.get("pretrained", "no").lower() not in ("no", "none", "")}
+    if not on:
+        return ""
+    who = "The encoder" if "pretrained" in common_notes(methods) else "The encoder of some methods"
+    return (
+        f"{who} was pretrained on {_listed(sorted(on))}: these results do not compare with those of encoders that "
+        "have seen the first task only."
+    )
+
+
+def _certainty(methods: Sequence[Method]) -> str:
+    few = [method.name for method in methods if len(method.seeds) == 1]
+    if not few:
+        return ""
+    who = "All of this rests" if len(few) == len(methods) else f"What is said of {_listed(few)} rests"
+    unmarked = ", and no best is marked" if _unmarked(methods) else ""
+    return f"{who} on one seed: how much another seed would change it is not known{unmarked}."
+
+
+def _unmarked(methods: Sequence[Method]) -> bool:
+    """Whether nobody is called best because a method that competes has one seed."""
+    return any(len(method.seeds) == 1 for method in contenders(methods))
+
+
+def _seeds(methods: Sequence[Method]) -> str:
+    seeds = {method.seeds for method in methods}
+    if len(seeds) == 1:
+        (one,) = seeds
+        listed = ", ".join(map(str, one))
+        if len(one) == 1:
+            return f"One seed ({listed}): the spread is not known, and no best is marked."
+        return f"Mean ± standard deviation over {len(one)} seeds ({listed})."
+    each = "; ".join(f"{method.name}: {', '.join(map(str, method.seeds))}" for method in methods)
+    unknown = " No best is marked, as the spread of a single seed is not known." if _unmarked(methods) else ""
+    return f"Mean ± standard deviation over seeds ({each}).{unknown}"
+
+
+def _highest(methods: Sequence[Method]) -> Method:
+    return max(methods, key=lambda method: method.measure(metrics.average).mean)
+
+
+def _memory(method: Method) -> float:
+    return method.measure(lambda history: history.memory_bits[-1]).mean
+
+
+def _listed(names: Sequence[str]) -> str:
+    names = [f"“{name}”" if "," in name else name for name in names]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

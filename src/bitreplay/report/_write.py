@@ -1,0 +1,98 @@
+"""All files of a report: the page, the tables, and the plots for papers and slides."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bitreplay.errors import InputError
+from bitreplay.report._methods import Method, RunResult, gather
+from bitreplay.report._tables import csv_table, markdown_table, states_csv
+
+__all__ = ["write_report", "write_text"]
+
+
+def write_report(runs: Sequence[RunResult], folder: Path, title: str, configuration: Mapping[str, Any]) -> Path:
+    """Write tables, plots and one HTML page that needs no other file.
+
+    Parameters
+    ----------
+    runs : sequence of RunResult
+        Runs of one name and different seeds are one method: mean and standard deviation are taken over them.
+    folder : Path
+        Made if it is not there. Gets `report.html`, `table.md`, `table.csv`, `states.csv` and the folder `plots`.
+    title : str
+        Stands above the page.
+    configuration : mapping
+        What was run, for people who want to run it again; may be nested.
+
+    Returns
+    -------
+    Path
+        The page.
+    """
+    methods = gather(runs)
+    try:
+        from bitreplay.report._files import png, svg
+        from bitreplay.report._page import page
+        from bitreplay.report._plots import draw_plots
+    except ModuleNotFoundError as error:
+        raise InputError(f"a report needs {error.name}: pip install 'bitreplay[cli]'") from None
+
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"a report needs a folder; {folder} is a file")
+    plots = draw_plots(methods, file_names(methods))
+    texts = {plot.file: svg(plot.figure) for plot in plots}
+    (folder / "plots").mkdir(parents=True, exist_ok=True)
+    for plot in plots:
+        _write(folder / "plots" / f"{plot.file}.svg", texts[plot.file].encode())
+        if plot.method is None:  # of every method's own maps the SVG must do: there are many
+            _write(folder / "plots" / f"{plot.file}.png", png(plot.figure))
+    for name, text in (("table.md", markdown_table), ("table.csv", csv_table), ("states.csv", states_csv)):
+        _write(folder / name, text(runs).encode())
+    _write(folder / "report.html", page(methods, title, configuration, plots, texts).encode())
+    return folder / "report.html"
+
+
+def file_names(methods: Sequence[Method]) -> dict[str, str]:
+    """A name for files for every method.
+
+    Examples
+    --------
+    >>> from bitreplay.evaluation import History
+    >>> history = History.empty("x").append([0], [[3]], memory_bits=0, working_set_bits=0, seconds=0)
+    >>> file_names(gather([RunResult(name, 0, history) for name in ("GBM, K=8", "GBM K 8", "Ä")]))
+    {'GBM, K=8': 'gbm-k-8', 'GBM K 8': 'gbm-k-8-2', 'Ä': 'method'}
+    """
+    names: dict[str, str] = {}
+    for method in methods:
+        plain = re.sub(r"[^a-z0-9]+", "-", method.name.lower()).strip("-")[:60] or "method"
+        number, name = 1, plain
+        while name in names.values():
+            number += 1
+            name = f"{plain}-{number}"
+        names[method.name] = name
+    return names
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    _write(path, text.encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

@@ -1,0 +1,155 @@
+"""Setting: everything about an experiment but the learner: the data, its tasks, and the encoder.
+
+All learners of a comparison share one setting, and with it the decoded images, the trained backbone and its features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bitreplay.backbones import BACKBONES
+from bitreplay.data import Scenario, load_dataset, make_scenario
+from bitreplay.encoder import Encoder
+from bitreplay.errors import InputError
+from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
+
+__all__ = ["Setting"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data, tasks and encoder.
+
+    Parameters
+    ----------
+    dataset : str
+        A known name (`bitreplay data` lists them), a folder of images, or the name of a Hugging Face data set.
+    image_size : int, optional
+        Decode images to squares of so many pixels.
+    tasks : int, optional
+        T, the number of equal increments after task 0. By default 5.
+    base : int, optional
+        Classes of task 0; by default about half of them.
+    increment : int, optional
+        Classes of every later task.
+    sizes : list of int, optional
+        Classes of each task, if they differ: `--sizes 50 10 10 30`.
+    order : int or list of int, optional
+        Class order: a seed, the classes themselves, or null for the order of the data set.
+    samples_per_class : int, optional
+        Few-shot learning: training samples per class in the tasks after task 0.
+    encoder : str, optional
+        `efficientnet_lite0` (pretrained on ImageNet), a network to be trained on task 0 (`resnet18`, `small_cnn`), or a
+        folder that `bitreplay train` wrote. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
+    preset : str, optional
+        How an encoder is trained: `cpu`, `paper` or `digits`. By default `digits` for digits, else `cpu`.
+    binarizer : {"thermometer", "heaviside", "none"}
+        What an encoder is trained with.
+    p : int
+        Thermometer bits per feature of an encoder that is trained here.
+    f : int
+        Width factor of a Heaviside binarizer that is trained here.
+    training_seed : int
+        Seed of the encoder's training, apart from those of the class order and of the learner.
+    accelerator : str
+        Where the encoder is trained and runs: `auto`, `cpu`, `cuda`, `mps`.
+    devices : int
+        Devices, and processes, for its training.
+    precision : str
+        Arithmetic of its training, as in Lightning Fabric.
+    """
+
+    dataset: str = "cifar100"
+    image_size: int | None = None
+    tasks: int | None = None
+    base: int | None = None
+    increment: int | None = None
+    sizes: list[int] | None = None
+    order: int | list[int] | None = 1993  # the field's convention since iCaRL
+    samples_per_class: int | None = None
+    encoder: str | None = None
+    preset: str | None = None
+    binarizer: Literal["thermometer", "heaviside", "none"] = "thermometer"
+    p: int = 1  # table 1: GBM^T_1
+    f: int = 2  # table 1: GBM^H_2
+    training_seed: int = 0
+    accelerator: str = "auto"
+    devices: int = 1
+    precision: Literal["32-true", "bf16-mixed"] = "32-true"
+
+    def __post_init__(self) -> None:
+        if self.preset is not None and self.preset not in PRESETS:
+            raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {self.preset!r}")
+        name = self.encoder_name
+        if name not in BACKBONES and not Path(name).is_dir():
+            raise InputError(
+                f"encoder must be one of {', '.join(BACKBONES)}, or a folder that `bitreplay train` wrote; got {name!r}"
+            )
+
+    @property
+    def encoder_name(self) -> str:
+        """The encoder, or the default for this data set."""
+        return self.encoder or ("small_cnn" if self.dataset == "digits" else "efficientnet_lite0")
+
+    @property
+    def preset_name(self) -> str:
+        """The preset, or the default for this data set."""
+        return self.preset or ("digits" if self.dataset == "digits" else "cpu")
+
+    @property
+    def trains(self) -> bool:
+        """Whether the encoder is trained on task 0, rather than given."""
+        return self.encoder_name in BACKBONES and not BACKBONES[self.encoder_name].pretrained
+
+    def scenario(self) -> Scenario:
+        """The tasks."""
+        whole = self.sizes is not None or self.increment is not None or self.base is not None
+        return make_scenario(
+            load_dataset(self.dataset, image_size=self.image_size),
+            tasks=self.tasks if whole or self.tasks is not None else 5,
+            base=self.base,
+            increment=self.increment,
+            sizes=self.sizes,
+            order=self.order,
+            samples_per_class=self.samples_per_class,
+        )
+
+    def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
+        """The encoder's network after its training on task 0, from the cache if it was trained before."""
+        name = self.encoder_name
+        if not self.trains:
+            raise InputError(f"{name} comes with its weights; choose an encoder to train, such as resnet18")
+        made_for, backbone_options = PRESET_BACKBONES[self.preset_name]
+        return train_base(
+            scenario[0],
+            name,
+            PRESETS[self.preset_name],
+            backbone_options=backbone_options if name == made_for else None,
+            binarizer=self.binarizer,
+            p=self.p,
+            f=self.f,
+            seed=self.training_seed,
+            folder=folder,
+            accelerator=self.accelerator,
+            devices=self.devices,
+            precision=self.precision,
+            progress=progress,
+        )
+
+    def make_encoder(self, scenario: Scenario, *, progress: bool = True) -> Encoder:
+        """The encoder, trained if need be."""
+        device = {"gpu": "cuda"}.get(self.accelerator, self.accelerator)
+        if self.trains:
+            return Encoder.from_trained(self.trained(scenario, progress=progress), device)
+        if self.encoder_name in BACKBONES:
+            return Encoder.from_pretrained(self.encoder_name, device)
+        trained = TrainedNetwork.load(self.encoder_name)
+        unseen = set(scenario[0].classes.tolist()) ^ set(trained.classes.tolist())
+        if unseen:
+            raise InputError(
+                f"the network in {self.encoder_name} was trained on other classes than task 0 has: "
+                f"{sorted(unseen)[:10]} are in one of them only. Use the same data set, order and base"
+            )
+        return Encoder.from_trained(trained, device)

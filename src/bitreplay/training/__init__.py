@@ -1,0 +1,7 @@
+"""Training on task 0: the backbone, with the binarizer that it has to live with."""
+
+from bitreplay.training._options import PRESET_BACKBONES, PRESETS, TrainingOptions
+from bitreplay.training._train import train_base
+from bitreplay.training._trained import TrainedNetwork
+
+__all__ = ["PRESETS", "PRESET_BACKBONES", "TrainedNetwork", "TrainingOptions", "train_base"]

@@ -1,0 +1,90 @@
+"""Checkpoints: where a training stands, in one file, so that it can go on after a kill at any moment.
+
+A checkpoint is a safetensors file with JSON metadata and a checksum, written beside the old one and then renamed: there
+is always one that is whole. Nothing in it is pickled. It holds the network, the optimizer's momentum and the position.
+Neither a learning-rate scheduler nor a random generator has a state to save: the learning rate is a function of the
+position, and every random number comes from a seed made of (seed, phase, epoch, step).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from bitreplay.errors import FileFormatError, InputError
+from bitreplay.memory._file import Tensors, read, write
+
+__all__ = ["CHECKPOINT", "Position", "as_arrays", "read_checkpoint", "remove_checkpoint", "write_checkpoint"]
+
+CHECKPOINT = "checkpoint.safetensors"
+NETWORK = "network."
+MOMENTUM = "momentum."
+
+
+@dataclass
+class Position:
+    """How far a training has come: the next epoch to train, and what was measured before it."""
+
+    phase: int = 0
+    epoch: int = 0
+    rows: list[dict[str, Any]] = field(default_factory=list)  # of log.csv, one per epoch
+    accuracy: dict[str, float | None] = field(default_factory=dict)  # at the ends of phases
+
+
+def as_arrays(module: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
+    """All tensors of a module as arrays, named as in its `state_dict` behind a prefix."""
+    return {prefix + name: value.contiguous().cpu().numpy() for name, value in module.state_dict().items()}
+
+
+def write_checkpoint(
+    folder: Path, key: str, position: Position, network: nn.Module, optimizer: torch.optim.Optimizer
+) -> None:
+    """Replace the checkpoint in `folder`; killed in the middle, the old one is still there."""
+    tensors: Tensors = as_arrays(network, NETWORK)
+    for index, parameter in enumerate(_parameters(optimizer)):
+        momentum = optimizer.state[parameter].get("momentum_buffer")
+        if momentum is not None:
+            tensors[f"{MOMENTUM}{index}"] = momentum.contiguous().cpu().numpy()
+    write(folder / CHECKPOINT, "training", {"key": key, **asdict(position)}, tensors)
+
+
+def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
+    """Bring network and optimizer to where the checkpoint in `folder` stands; without one, to the beginning."""
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return Position()
+    content, tensors = read(path)
+    if content.get("kind") != "training":
+        raise FileFormatError(f"{path} is not the checkpoint of a training")
+    if content["key"] != key:
+        raise InputError(f"{folder} holds a training with other options; remove it or choose another folder")
+    state = {
+        name.removeprefix(NETWORK): torch.from_numpy(np.array(value))
+        for name, value in tensors.items()
+        if name.startswith(NETWORK)
+    }
+    network.load_state_dict(state)
+    for index, parameter in enumerate(_parameters(optimizer)):
+        saved = tensors.get(f"{MOMENTUM}{index}")
+        if saved is not None:  # empty_like keeps the parameter's device and memory layout
+            momentum = torch.empty_like(parameter, requires_grad=False).copy_(torch.from_numpy(saved))
+            optimizer.state[parameter]["momentum_buffer"] = momentum
+    return Position(content["phase"], content["epoch"], content["rows"], content["accuracy"])
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Remove the checkpoint, and what a process killed while writing one left behind."""
+    for path in (*folder.glob(f".{CHECKPOINT}.*.part"), folder / CHECKPOINT):
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+
+
+def _parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]

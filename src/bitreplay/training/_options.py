@@ -1,0 +1,148 @@
+"""How task 0 is trained: the options, and sets of them by name.
+
+In the flow images → features → bits → memory/head → class they govern the training of the backbone, the only part that
+is ever trained for long.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from bitreplay.errors import InputError
+
+__all__ = ["PRESETS", "PRESET_BACKBONES", "TrainingOptions"]
+
+Schedule = Literal["steps", "one_cycle", "cosine"]
+Augmentation = Literal["none", "paper", "strong"]
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """Everything about the training but the network; the defaults are the paper's.
+
+    Parameters
+    ----------
+    epochs : int
+        Epochs of the first phase, without the thermometer (of the only phase for a Heaviside binarizer).
+    ste_epochs : int
+        Epochs of the second phase, with the thermometer and a straight-through gradient.
+    batch_size : int
+        Images per step, over all devices together.
+    learning_rate, ste_learning_rate : float
+        Highest learning rate of the first and of the second phase.
+    momentum, nesterov, weight_decay
+        As in `torch.optim.SGD`. Weight decay leaves biases and batch normalisation alone.
+    schedule : {"steps", "one_cycle", "cosine"}
+        Learning rate over a phase: times `step_factor` every `step_every` epochs; a linear rise over the first `warmup`
+        of the phase and a half cosine down to zero; or that half cosine alone.
+    step_every, step_factor, warmup
+        See `schedule`.
+    augmentation : {"none", "paper", "strong"}
+        See :mod:`bitreplay.data`.
+    image_sizes : tuple of int
+        Images are trained at these sizes in turn, each for an equal share of the first phase; the last one is that of
+        the second phase and of all use afterwards. Empty: as they are.
+    label_smoothing : float
+        As in `torch.nn.functional.cross_entropy`.
+    evaluate_every : int
+        Test accuracy is measured every so many epochs, and at the end of a phase.
+    """
+
+    epochs: int = 160  # sec. 4.1
+    ste_epochs: int = 50  # ours: the paper does not say; one step of its schedule
+    batch_size: int = 128  # sec. 4.1
+    learning_rate: float = 0.1  # sec. 4.1
+    ste_learning_rate: float = 0.01  # ours: the paper does not say
+    momentum: float = 0.9  # sec. 4.1
+    nesterov: bool = False
+    weight_decay: float = 5e-4  # not in the paper; PASS, IL2A and PyCIL use it
+    schedule: Schedule = "steps"  # sec. 4.1
+    step_every: int = 50  # sec. 4.1
+    step_factor: float = 0.1  # sec. 4.1
+    warmup: float = 0.2
+    augmentation: Augmentation = "paper"  # sec. 4.1
+    image_sizes: tuple[int, ...] = ()
+    label_smoothing: float = 0.0
+    evaluate_every: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "step_every", "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1; got {getattr(self, name)!r}")
+        if self.ste_epochs < 0:
+            raise InputError(f"ste_epochs must not be negative; got {self.ste_epochs!r}")
+        for name in ("learning_rate", "ste_learning_rate"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} must be positive; got {getattr(self, name)!r}")
+        for name in ("momentum", "warmup", "label_smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"{name} must lie between 0 and 1; got {getattr(self, name)!r}")
+        if not self.weight_decay >= 0:
+            raise InputError(f"weight_decay must not be negative; got {self.weight_decay!r}")
+        for name, choices in (("schedule", get_args(Schedule)), ("augmentation", get_args(Augmentation))):
+            if getattr(self, name) not in choices:
+                raise InputError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
+        object.__setattr__(self, "image_sizes", tuple(self.image_sizes))
+        if any(size < 1 for size in self.image_sizes):
+            raise InputError(f"image_sizes must be positive; got {self.image_sizes!r}")
+
+    def learning_rate_at(self, highest: float, epoch: float, epochs: int) -> float:
+        """Learning rate after `epoch` (a fraction is a part of an epoch) of a phase of `epochs`.
+
+        Examples
+        --------
+        >>> options = TrainingOptions()
+        >>> [round(options.learning_rate_at(0.1, epoch, 160), 6) for epoch in (0, 49.9, 50, 159)]
+        [0.1, 0.1, 0.01, 0.0001]
+        """
+        if self.schedule == "steps":
+            return highest * self.step_factor ** int(epoch // self.step_every)
+        done = epoch / epochs
+        warmup = self.warmup if self.schedule == "one_cycle" else 0.0
+        if done < warmup:
+            return highest * done / warmup
+        return highest * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup))) / 2
+
+    def image_size_at(self, epoch: int) -> int | None:
+        """Image size in an epoch of the first phase; None leaves images as they are."""
+        if not self.image_sizes:
+            return None
+        return self.image_sizes[epoch * len(self.image_sizes) // self.epochs]
+
+
+PRESETS: dict[str, TrainingOptions] = {
+    "paper": TrainingOptions(),
+    # Ours: the best we found for 40 minutes on two CPU cores, with 50 classes of CIFAR-100 and a ResNet-18 of width 48
+    # and stem stride 2.
+    "cpu": TrainingOptions(
+        epochs=30,
+        ste_epochs=5,
+        learning_rate=0.2,
+        ste_learning_rate=0.05,
+        nesterov=True,
+        schedule="one_cycle",
+        augmentation="strong",
+        image_sizes=(24, 28, 32),
+        evaluate_every=5,
+    ),
+    # Ours: seconds on a CPU, for scikit-learn's 8x8 digits and the small CNN. Digits have a direction: no flips.
+    "digits": TrainingOptions(
+        epochs=12,
+        ste_epochs=6,
+        batch_size=32,
+        learning_rate=0.1,
+        ste_learning_rate=0.05,
+        nesterov=True,
+        schedule="one_cycle",
+        augmentation="none",
+    ),
+}
+
+# The backbone, with its options, that each preset was made for.
+PRESET_BACKBONES: dict[str, tuple[str, dict[str, int]]] = {
+    "paper": ("resnet18", {}),
+    "cpu": ("resnet18", {"width": 48, "stem_stride": 2}),
+    "digits": ("small_cnn", {}),
+}

@@ -1,0 +1,157 @@
+"""The result of training on task 0: a frozen backbone with everything that is needed to use it.
+
+In the flow images → features → bits → memory/head → class it is F, its binarizer and the first G. On disk it is one
+safetensors file with JSON metadata; reading it executes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from bitreplay.backbones import Preprocessing, build_backbone
+from bitreplay.binarizers import Binarizer, rebuild
+from bitreplay.errors import FileFormatError, InputError
+from bitreplay.memory._file import Tensors, read, write
+from bitreplay.training._checkpoint import as_arrays
+
+__all__ = ["NETWORK", "TrainedNetwork"]
+
+NETWORK = "network.safetensors"
+BACKBONE, BINARIZER = "backbone.", "binarizer."
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """A network trained on task 0.
+
+    Parameters
+    ----------
+    backbone : torch.nn.Module
+        Images (N, C, H, W) to features (N, d); in evaluation mode, without gradients.
+    binarizer : Binarizer or None
+        Features to bits.
+    head_weight, head_bias : ndarray
+        G for the classes of task 0, on what the binarizer decodes.
+    preprocessing : Preprocessing
+        What comes before the backbone.
+    classes : ndarray of int64
+        The data set's labels of G's outputs.
+    accuracy : dict of str to float, or to None without test images
+        On the test images of task 0, from 0 to 1: after the phase "plain", "plain_then_binarized" (the thermometer put
+        in without retraining), after "straight_through"; or after "binarized" for a Heaviside binarizer.
+    key : str
+        Hash of everything that determined the training, for the keys of caches.
+    backbone_name : str
+        Its name among `BACKBONES`; "" for a network of the user's.
+    backbone_options : dict
+        The options it was built with.
+    description : dict
+        How it was trained, for people.
+    """
+
+    backbone: nn.Module
+    binarizer: Binarizer | None
+    head_weight: npt.NDArray[np.float32]
+    head_bias: npt.NDArray[np.float32]
+    preprocessing: Preprocessing
+    classes: npt.NDArray[np.int64]
+    accuracy: dict[str, float | None]
+    key: str
+    backbone_name: str = ""
+    backbone_options: Mapping[str, Any] = field(default_factory=dict)
+    description: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for module in (self.backbone, self.binarizer):
+            if module is not None:
+                module.eval().requires_grad_(False)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write `network.safetensors` into a folder, whole or not at all."""
+        content: dict[str, Any] = {
+            "backbone": {"name": self.backbone_name, "options": dict(self.backbone_options)},
+            "preprocessing": asdict(self.preprocessing),
+            "accuracy": self.accuracy,
+            "key": self.key,
+            "description": dict(self.description),
+            "binarizer": None,
+        }
+        tensors: Tensors = as_arrays(self.backbone, BACKBONE)
+        if self.binarizer is not None:
+            content["binarizer"], described = self.binarizer.describe()
+            tensors.update({BINARIZER + name: value for name, value in described.items()})
+        tensors.update({"head.weight": self.head_weight, "head.bias": self.head_bias, "classes": self.classes})
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        write(Path(folder) / NETWORK, "network", content, tensors)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], backbone: nn.Module | None = None) -> TrainedNetwork:
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+            Where `network.safetensors` is.
+        backbone : torch.nn.Module, optional
+            A network like the one that was trained, if it was one of the user's; it takes the weights.
+        """
+        path = Path(folder) / NETWORK
+        content, tensors = read(path)
+        if content.get("kind") != "network":
+            raise FileFormatError(f"{path} is not a trained network")
+        try:
+            built = content["backbone"]
+            if backbone is None and not built["name"]:
+                raise InputError(f"{path} is a network of the user's own: pass one like it as `backbone`")
+            if backbone is None:
+                backbone = build_backbone(built["name"], **_without_download(built))
+            backbone.load_state_dict(_tensors(tensors, BACKBONE))
+            binarizer = None
+            if content["binarizer"] is not None:
+                arrays = {
+                    name.removeprefix(BINARIZER): value for name, value in tensors.items() if name.startswith(BINARIZER)
+                }
+                binarizer = rebuild(content["binarizer"], arrays)
+            preprocessing = dict(content["preprocessing"])
+            for name in ("mean", "std"):
+                preprocessing[name] = tuple(preprocessing[name])
+            return cls(
+                backbone,
+                binarizer,
+                tensors["head.weight"],
+                tensors["head.bias"],
+                Preprocessing(**preprocessing),
+                tensors["classes"],
+                content["accuracy"],
+                content["key"],
+                built["name"],
+                built["options"],
+                content["description"],
+            )
+        except (KeyError, TypeError, RuntimeError) as error:
+            raise FileFormatError(f"{path} does not fit this version of bitreplay: {error}") from None
+
+
+def _without_download(built: Mapping[str, Any]) -> dict[str, Any]:
+    """Options to build a backbone whose weights are about to be replaced anyway."""
+    options = dict(built["options"])
+    if "pretrained" in options:
+        options["pretrained"] = False
+    return options
+
+
+def _tensors(arrays: Tensors, prefix: str) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(prefix): torch.from_numpy(np.array(value))
+        for name, value in arrays.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,191 @@
+"""History: what it refuses, how it grows, and that its file says the same again."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bitreplay.errors import FileFormatError, InputError
+from bitreplay.evaluation import History
+from tests.evaluation.examples import histories, random_history, steady
+
+FIGURES = {"memory_bits": 8, "working_set_bits": 16, "seconds": 0.5}
+
+
+@pytest.fixture
+def history():
+    return random_history([3, 1, 2], seed=4, train=True, notes={"pretrained": "ImageNet", "Kodierer": "ä|<"})
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_appending_counts_the_diagonal_and_the_rows(train):
+    tables = [np.array([[3, 1], [0, 2]]), np.array([[2, 1, 1], [0, 2, 0], [5, 0, 6]])]
+    history = History.empty("a learner")
+    for classes, table in zip(((4, 2), (9,)), tables, strict=True):
+        history = history.append(classes, table, **FIGURES, train_confusion=2 * table if train else None)
+    assert history.right.tolist() == [[3, 2, 0], [2, 2, 6]]
+    assert history.count.tolist() == [[4, 2, 0], [4, 2, 11]]
+    assert history.confusion.tolist() == tables[1].tolist()
+    assert (history.learning_order, history.task_sizes, history.classes_seen) == ((4, 2, 9), (2, 1), (2, 3))
+    if train:
+        assert (history.train_right == 2 * history.right).all()
+        assert (history.train_count == 2 * history.count).all()
+    else:
+        assert history.train_right is None
+        assert history.train_count is None
+
+
+@steady
+@given(histories() | histories(train=True))
+def test_the_file_says_the_same_again(history):
+    again = History.from_json(history.to_json())
+    assert again == history
+    assert again.seconds == history.seconds
+    assert again.to_json() == history.to_json()
+
+
+def test_an_empty_history_can_be_kept_and_gone_on_from():
+    empty = History.empty("GBM", {"encoder": "none"})
+    assert History.from_json(empty.to_json()) == empty
+    assert empty.n_states == 0
+    one = History.from_json(empty.to_json()).append((1,), [[5]], **FIGURES)
+    assert one == empty.append((1,), [[5]], **FIGURES)
+
+
+def test_equality_leaves_out_the_time_and_nothing_else(history):
+    assert replace(history, seconds=(9.0, 9.0, 9.0)) == history
+    other = random_history([3, 1, 2], seed=5, train=True, notes=history.notes)
+    for name in ("memory_bits", "working_set_bits"):
+        assert replace(history, **{name: getattr(other, name)}) != history
+    assert replace(history, learner="another") != history
+    assert replace(history, notes={}) != history
+    assert replace(history, train_right=None, train_count=None) != history
+    assert replace(history, train_right=other.train_right, train_count=other.train_count) != history
+    assert replace(history, right=other.right, count=other.count, confusion=other.confusion) != history
+    assert replace(history, classes=((90, 91, 92), *history.classes[1:])) != history
+    assert history != "a history"
+
+
+def test_nothing_in_it_can_be_changed(history):
+    table = np.array([[5, 0], [0, 5]])
+    grown = History.empty("GBM").append((0, 1), table, **FIGURES)
+    table[0, 0] = 7
+    assert grown.right.tolist() == [[5, 5]]
+    with pytest.raises(ValueError, match="read-only"):
+        history.right[0, 0] = 0
+    with pytest.raises(AttributeError):
+        history.learner = "another"
+
+
+def test_processes_can_hand_it_over(history):
+    assert pickle.loads(pickle.dumps(history)) == history
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"classes": ((1, 2, 3), (2,), (4, 5))}, "new classes of its own"),
+        ({"classes": ((1, 2, 3), (), (6, 4, 5))}, "new classes of its own"),
+        ({"classes": ((1, 2, 3.0), (6,), (4, 5))}, "a class must be an integer; got 3.0"),
+        ({"classes": ((1, 2, 3), (6, 7, 8))}, "one per state"),
+        ({"memory_bits": (1, 2)}, "memory_bits needs 3 values"),
+        ({"memory_bits": (1, 2, -3)}, "memory_bits must be an integer of at least 0; got -3"),
+        ({"working_set_bits": (1, 2, True)}, "working_set_bits must be an integer"),
+        ({"seconds": (1, 2, float("nan"))}, "seconds must be numbers of at least 0; got nan"),
+        ({"learner": ""}, "learner must be a name"),
+        ({"notes": {"pretrained": True}}, "notes must be text"),
+        ({"train_count": None}, "belong together"),
+        ({"right": np.zeros((3, 6))}, "right must be a table of integers; got float64"),
+        ({"right": np.zeros((3, 5), dtype=int)}, r"right must have shape \(states, classes\) = \(3, 6\)"),
+        ({"right": np.full((3, 6), 99)}, "right must lie between 0 and count"),
+        ({"count": np.full((3, 6), 99)}, "count must be 0 where a class is not known yet"),
+        ({"confusion": np.zeros((6, 6), dtype=int)}, "confusion does not fit"),
+        ({"confusion": np.zeros((5, 5), dtype=int)}, "confusion must be 6 x 6"),
+    ],
+)
+def test_what_cannot_have_been_counted_is_refused(history, changes, message):
+    with pytest.raises(InputError, match=message):
+        replace(history, **changes)
+
+
+def test_a_task_without_a_sample_is_refused():
+    with pytest.raises(InputError, match="task 1 needs at least one sample in every state from 1 on"):
+        History.empty("GBM").append((0,), [[5]], **FIGURES).append((1,), [[5, 0], [0, 0]], **FIGURES)
+
+
+def test_train_accuracy_in_some_states_only_is_refused(history):
+    with pytest.raises(InputError, match="train_confusion must be given"):
+        history.append((99,), np.eye(7, dtype=int), **FIGURES)
+    without = replace(history, train_right=None, train_count=None)
+    with pytest.raises(InputError, match="earlier states have no train accuracy"):
+        without.append((99,), np.eye(7, dtype=int), **FIGURES, train_confusion=np.eye(7, dtype=int))
+
+
+@pytest.mark.parametrize("n_classes", [2, 6, 8])
+def test_a_confusion_of_other_classes_is_refused(history, n_classes):
+    table = np.eye(n_classes, dtype=int)
+    with pytest.raises(InputError, match="confusion must"):
+        replace(history, train_right=None, train_count=None).append((99,), table, **FIGURES)
+
+
+def test_a_newer_file_asks_for_an_upgrade(history):
+    text = history.to_json().replace('"schema": 1', '"schema": 2')
+    with pytest.raises(
+        FileFormatError, match=r"h\.json has schema 2, but this bitreplay reads up to 1: please upgrade"
+    ):
+        History.from_json(text, "h.json")
+
+
+@steady
+@given(st.data())
+def test_a_truncated_file_is_never_read(data):
+    text = random_history([2, 1], train=True).to_json().rstrip()
+    with pytest.raises(FileFormatError, match=r"h\.json"):
+        History.from_json(text[: data.draw(st.integers(0, len(text) - 1))], "h.json")
+
+
+def damaged(**changes):
+    content = json.loads(random_history([2, 1], seed=3, train=True).to_json())
+    content.update(changes)
+    return json.dumps({key: value for key, value in content.items() if value != "missing"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        b"\xff\xfe",
+        "{}",
+        damaged(kind="bitreplay memory"),
+        *(damaged(schema=schema) for schema in (True, "1", 0, None)),
+        *(
+            damaged(**{name: value})
+            for name in ("classes", "right", "count", "confusion", "memory_bits", "seconds", "learner")
+            for value in ("missing", None, 3, [["a"]], [[1, 2], [1]], [], {"a": 1})
+        ),
+        *(damaged(notes=value) for value in (None, "text", 3, [], ["ab"], {"a": 1})),
+        *(damaged(**{name: "text"}) for name in ("classes", "right", "memory_bits", "seconds")),
+        damaged(right=[[0.5, 0, 0], [0, 0, 0]]),
+        damaged(right=[[2**64, 0, 0], [0, 0, 0]]),
+        damaged(right=[[-1, 0, 0], [0, 0, 0]]),
+        damaged(seconds=[1, None]),
+        damaged(memory_bits=[1, 2.0]),
+        damaged(train_right="missing"),
+        damaged(another=1),
+    ],
+)
+def test_a_damaged_file_is_refused_with_its_name(text):
+    with pytest.raises(FileFormatError, match=r"h\.json"):
+        History.from_json(text, "h.json")
+
+
+def test_the_file_has_one_line_per_row(history):
+    lines = history.to_json().splitlines()
+    assert json.dumps(history.right[0].tolist()) + "," in [line.strip() for line in lines]
+    assert len(lines) < 60

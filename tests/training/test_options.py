@@ -1,0 +1,61 @@
+import math
+
+import pytest
+
+from bitreplay.errors import InputError
+from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainingOptions
+
+
+def test_the_paper_preset_is_the_paper():
+    paper = PRESETS["paper"]
+    assert (paper.epochs, paper.batch_size, paper.momentum, paper.weight_decay) == (160, 128, 0.9, 5e-4)
+    assert (paper.augmentation, paper.image_sizes, paper.nesterov) == ("paper", (), False)
+    rates = [paper.learning_rate_at(paper.learning_rate, epoch, paper.epochs) for epoch in (0, 49.99, 50, 100, 150)]
+    assert rates == pytest.approx([0.1, 0.1, 0.01, 0.001, 0.0001])
+    assert PRESET_BACKBONES["paper"] == ("resnet18", {})
+
+
+def test_every_preset_has_a_backbone():
+    assert set(PRESET_BACKBONES) == set(PRESETS) == {"paper", "cpu", "digits"}
+
+
+def test_one_cycle_rises_linearly_and_falls_as_a_half_cosine():
+    options = TrainingOptions(schedule="one_cycle", warmup=0.25)
+    assert options.learning_rate_at(1.0, 0, 8) == 0
+    assert options.learning_rate_at(1.0, 1, 8) == 0.5
+    assert options.learning_rate_at(1.0, 2, 8) == 1.0
+    assert options.learning_rate_at(1.0, 5, 8) == pytest.approx(0.5)
+    assert options.learning_rate_at(1.0, 8, 8) == pytest.approx(0.0)
+
+
+def test_cosine_falls_from_the_beginning():
+    options = TrainingOptions(schedule="cosine")
+    assert options.learning_rate_at(2.0, 0, 4) == 2.0
+    assert options.learning_rate_at(2.0, 1, 4) == pytest.approx(1 + math.cos(math.pi / 4))
+
+
+def test_image_sizes_share_the_first_phase():
+    options = TrainingOptions(epochs=6, image_sizes=(16, 24, 32))
+    assert [options.image_size_at(epoch) for epoch in range(6)] == [16, 16, 24, 24, 32, 32]
+    assert TrainingOptions().image_size_at(0) is None
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"epochs": 0},
+        {"ste_epochs": -1},
+        {"batch_size": 0},
+        {"learning_rate": 0.0},
+        {"ste_learning_rate": math.nan},
+        {"momentum": 1.0},
+        {"weight_decay": -1.0},
+        {"schedule": "linear"},
+        {"augmentation": "mixup"},
+        {"image_sizes": (0,)},
+        {"label_smoothing": 1.0},
+    ],
+)
+def test_bad_options_are_named(bad):
+    with pytest.raises(InputError, match=next(iter(bad))):
+        TrainingOptions(**bad)

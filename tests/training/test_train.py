@@ -1,0 +1,155 @@
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bitreplay import caches
+from bitreplay.backbones import Preprocessing
+from bitreplay.binarizers import Heaviside, Thermometer
+from bitreplay.data import load_dataset, make_scenario
+from bitreplay.errors import FileFormatError, InputError
+from bitreplay.training import PRESETS, TrainedNetwork, train_base
+from tests.training.problems import TINY, tiny_task
+
+pytest.importorskip("lightning_fabric", reason="Lightning Fabric is not installed")
+QUIET = {"accelerator": "cpu", "progress": False}
+SMALL = {"backbone": "small_cnn", "backbone_options": {"width": 4}, "options": TINY}
+
+
+def scores(trained: TrainedNetwork, images: np.ndarray) -> np.ndarray:
+    """What the whole line answers, put together from its parts."""
+    with torch.inference_mode():
+        features = trained.backbone(trained.preprocessing(torch.from_numpy(images)))
+        if trained.binarizer is not None:
+            features = trained.binarizer.decode(trained.binarizer.encode(features))
+    return features.numpy() @ trained.head_weight.T + trained.head_bias
+
+
+def accuracy(trained: TrainedNetwork, samples) -> float:
+    return float((trained.classes[scores(trained, samples.images).argmax(1)] == samples.labels).mean())
+
+
+def test_digits_train_in_two_phases_and_what_is_saved_is_what_was_measured(tmp_path):
+    task = make_scenario(load_dataset("digits"), sizes=[5, 5])[0]
+    options = replace(PRESETS["digits"], epochs=5, ste_epochs=3)
+    before = torch.get_rng_state()
+    trained = train_base(task, "small_cnn", options, folder=tmp_path, **QUIET)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert set(trained.accuracy) == {"plain", "plain_then_binarized", "straight_through"}
+    assert trained.accuracy["plain"] > 0.95
+    assert trained.accuracy["straight_through"] > 0.95
+    assert isinstance(trained.binarizer, Thermometer)
+    assert accuracy(trained, task.test) == trained.accuracy["straight_through"]
+    assert not trained.backbone.training
+    assert not any(parameter.requires_grad for parameter in trained.backbone.parameters())
+    with (tmp_path / "log.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["phase"] for row in rows] == ["plain"] * 5 + ["straight_through"] * 3
+    assert float(rows[-1]["test_accuracy"]) == trained.accuracy["straight_through"]
+    assert float(rows[0]["loss"]) > float(rows[4]["loss"])
+    assert not list(tmp_path.glob("*checkpoint*"))
+
+    loaded = TrainedNetwork.load(tmp_path)
+    assert (loaded.key, loaded.accuracy, loaded.preprocessing) == (
+        trained.key,
+        trained.accuracy,
+        trained.preprocessing,
+    )
+    np.testing.assert_array_equal(scores(loaded, task.test.images), scores(trained, task.test.images))
+
+
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_heaviside_trains_in_one_phase(tmp_path, precision):
+    trained = train_base(
+        tiny_task(), **SMALL, binarizer="heaviside", f=3, folder=tmp_path, precision=precision, **QUIET
+    )
+    assert set(trained.accuracy) == {"binarized"}
+    assert isinstance(trained.binarizer, Heaviside)
+    assert trained.head_weight.shape == (3, 3 * 16)
+    assert trained.head_weight.dtype == np.float32
+    assert accuracy(trained, tiny_task().test) == pytest.approx(trained.accuracy["binarized"], abs=0.05)
+
+
+def test_images_are_normalised_by_their_own_mean_and_resized_to_the_last_size(tmp_path):
+    task = tiny_task(channels=3)
+    trained = train_base(task, **SMALL, binarizer="none", folder=tmp_path, **QUIET)
+    pixels = task.train.images / 255
+    np.testing.assert_allclose(trained.preprocessing.mean, pixels.mean((0, 1, 2)), atol=1e-4)
+    np.testing.assert_allclose(trained.preprocessing.std, pixels.std((0, 1, 2)), atol=1e-4)
+    assert trained.preprocessing.size == 8
+    assert trained.binarizer is None
+
+
+def test_a_network_of_the_users_own_is_trained_as_a_copy_and_its_dropout_repeats(tmp_path):
+    own = nn.Sequential(nn.Flatten(), nn.Linear(64, 12), nn.ReLU(), nn.Dropout(0.5))  # no n_features
+    kept = {name: value.clone() for name, value in own.state_dict().items()}
+    options = replace(TINY, image_sizes=(), augmentation="none")
+    first, second = (
+        train_base(tiny_task(), own, options, folder=tmp_path / name, **QUIET) for name in ("first", "second")
+    )
+    assert all(torch.equal(value, kept[name]) for name, value in own.state_dict().items())
+    assert first.head_weight.shape == (3, 12)
+    np.testing.assert_array_equal(first.head_weight, second.head_weight)
+    with pytest.raises(InputError, match="pass one like it"):
+        TrainedNetwork.load(tmp_path / "first")
+    loaded = TrainedNetwork.load(tmp_path / "first", own)
+    images = tiny_task().test.images
+    np.testing.assert_array_equal(scores(loaded, images), scores(first, images))
+
+
+def test_the_cache_is_shared_by_those_who_ask_for_the_same_and_only_by_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path))
+    first = train_base(tiny_task(), **SMALL, **QUIET)
+    assert [entry.finished for entry in caches.entries()] == [True]
+    written = (caches.folder("backbones", first.key) / "network.safetensors").stat().st_mtime_ns
+    again = train_base(tiny_task(), **SMALL, **QUIET)
+    assert again.key == first.key
+    assert (caches.folder("backbones", first.key) / "network.safetensors").stat().st_mtime_ns == written
+    other = train_base(tiny_task(), **SMALL, seed=1, **QUIET)
+    assert other.key != first.key
+    assert not np.array_equal(other.head_weight, first.head_weight)
+
+
+def test_a_folder_with_another_training_is_refused(tmp_path):
+    train_base(tiny_task(), **SMALL, folder=tmp_path, **QUIET)
+    with pytest.raises(InputError, match="trained otherwise"):
+        train_base(tiny_task(), **SMALL, seed=1, folder=tmp_path, **QUIET)
+
+
+def test_bad_input_is_refused_before_anything_is_written(tmp_path):
+    task = tiny_task()
+    empty = replace(task, train=task.train.subset([]))
+    for arguments, message in (
+        ({**SMALL, "task": empty}, "no training images"),
+        ({**SMALL, "task": task, "precision": "8-true"}, "precision"),
+        ({**SMALL, "task": task, "binarizer": "sign"}, "binarizer"),
+        ({**SMALL, "task": task, "p": 0}, "p "),
+        ({**SMALL, "task": task, "seed": -1}, "seed"),
+        ({**SMALL, "task": task, "devices": 0}, "devices"),
+        ({"task": task, "backbone": nn.Flatten(), "backbone_options": {"width": 4}}, "already built"),
+    ):
+        with pytest.raises(InputError, match=message):
+            train_base(**arguments, folder=tmp_path / "new", **QUIET)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_damaged_file_is_refused(tmp_path):
+    train_base(tiny_task(), **SMALL, folder=tmp_path, **QUIET)
+    file = tmp_path / "network.safetensors"
+    content = bytearray(file.read_bytes())
+    content[-10] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(FileFormatError, match="altered"):
+        TrainedNetwork.load(tmp_path)
+
+
+def test_preprocessing_can_be_given(tmp_path):
+    given = Preprocessing((0.25,), (0.5,))
+    options = replace(TINY, image_sizes=())
+    trained = train_base(
+        tiny_task(), "small_cnn", options, backbone_options={"width": 4}, preprocessing=given, folder=tmp_path, **QUIET
+    )
+    assert trained.preprocessing == given
