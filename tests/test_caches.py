@@ -210,3 +210,66 @@ def test_meta_is_plain_json(root: Path) -> None:
     build("kind", "key", "four", "Größe")
     meta = json.loads((root / "kind" / "key" / "meta.json").read_text(encoding="utf-8"))
     assert meta == {"description": "Größe", "files": {"deep/file.txt": 4}}
+
+
+# ------------------------------------------------------------------ work that goes on after a kill
+
+
+def test_resumed_work_finds_what_an_interrupted_process_left(root: Path) -> None:
+    def work(stops: bool) -> None:
+        with caches.resuming("kind", "key", "long work") as folder:
+            assert folder is not None
+            with (folder / "file").open("a") as file:
+                file.write("half ")
+            if stops:
+                raise KeyboardInterrupt
+
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            work(stops=True)
+        assert caches.find("kind", "key") is None
+    assert [(entry.finished, entry.nbytes > 0) for entry in caches.entries()] == [(False, True)]
+    work(stops=False)
+    found = caches.find("kind", "key")
+    assert found is not None
+    assert (found / "file").read_text() == "half half half "
+    assert [entry.description for entry in caches.entries()] == ["long work"]
+    with caches.resuming("kind", "key") as nothing:
+        assert nothing is None
+
+
+def test_killed_between_its_last_two_steps_work_is_still_whole() -> None:
+    class Killed(BaseException):
+        pass
+
+    with pytest.raises(Killed), caches.resuming("kind", "key") as folder:  # noqa: PT012
+        assert folder is not None
+        (folder / "file").write_text("all of it")
+        (folder / "meta.json").write_text('{"description": "", "files": {"file": 9}}')  # noted, but not moved
+        raise Killed
+    with caches.resuming("kind", "key") as folder:
+        assert folder is not None
+    found = caches.find("kind", "key")
+    assert found is not None
+    assert (found / "file").read_text() == "all of it"
+
+
+def test_resumed_work_is_done_by_one_at_a_time() -> None:
+    def work(number: int) -> int:
+        with caches.resuming("kind", "key") as folder:
+            if folder is None:
+                return 0
+            assert list(folder.iterdir()) == []
+            time.sleep(0.05)
+            (folder / "file").write_text(str(number))
+            return 1
+
+    with ThreadPoolExecutor(6) as threads:
+        assert sum(threads.map(work, range(6))) == 1
+
+
+def test_resumed_work_in_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path / "file"))
+    with pytest.raises(InputError, match=r"set \$BITREPLAY_CACHE"), caches.resuming("kind", "key"):
+        pass

@@ -1,16 +1,23 @@
 """The command line: help, versions, and what it says when something is wrong."""
 
+import inspect
+import os
 import re
+import signal
 import subprocess
 import sys
-import threading
 import time
-from _thread import interrupt_main
 
 import pytest
 
 import bitreplay
 from bitreplay.cli import EXTRA, commands, main
+from bitreplay.evaluation import History
+from bitreplay.learners import LEARNERS
+from bitreplay.memory import read_file
+from tests.runs.problems import SIZES, save_network
+
+SIZE_OPTIONS = ["--sizes", *map(str, SIZES)]
 
 
 def fails(capsys, *arguments):
@@ -44,20 +51,78 @@ def test_help_lists_every_command_with_its_first_sentence(capsys, arguments):
 
 def test_help_of_a_command_explains_every_option(capsys):
     printed = exits(capsys, "demo", "--help")
-    assert "Folder for the plot and the numbers. (type: Path | str, default: demo)" in printed
-    assert "Thermometer bits per pixel. (type: int, default: 4)" in printed
-    assert "<" not in printed  # no representation of a Python object
+    assert "--output OUTPUT Folder for the runs and the report. (default: demo)" in printed
+    assert "--p P Thermometer bits per feature. (default: 1)" in printed
+    assert "The other five come one at a time." in printed  # the whole description, not only its first line
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_is_written_for_people(capsys, command):
+    printed = exits(capsys, command, "--help")
+    assert printed.startswith(f"usage: bitreplay {command} ")
+    for strange in ("<", "Union", "Optional", "null,", "None", "ITEM", "type:", "subclass", "bitreplay.", "+", "`"):
+        assert strange not in printed.replace("bitreplay.errors", "")
+    options = re.findall(r"--([a-z_]+)", printed)
+    assert options[0] == "help"
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("run", "--sizes SIZES ... Classes of each task"),
+        ("run", "--train_accuracy Also measure"),
+        ("run", "--binarizer {thermometer,heaviside,none} What"),
+        ("compare", "--learners LEARNERS ... Names"),
+        ("train", "--encoder ENCODER"),
+        ("report", "usage: bitreplay report RUNS ... [options]"),
+        ("memory", "usage: bitreplay memory FILE [options]"),
+    ],
+)
+def test_help_shows_how_to_type_it(capsys, command, shown):
+    assert shown in exits(capsys, command, "--help")
+
+
+def test_help_names_every_learner_and_learners_explain_their_options(capsys):
+    printed = exits(capsys, "run", "--help")
+    for name, learner in LEARNERS.items():
+        assert name in printed
+        assert main(["run", "--learner.help", name]) == 0
+        explained = capsys.readouterr().out
+        for option, parameter in inspect.signature(learner).parameters.items():
+            if option not in ("seed", "em"):
+                assert re.search(rf"^  (\w+, )*{option}(, \w+)* : .*\(default: .*{parameter.default}", explained, re.M)
+        assert "seed" not in explained
+        assert "`" not in explained
+    assert "did you mean GBM?" in fails(capsys, "run", "--learner.help", "GMB")
+
+
+CHOICES = ", ".join(repr(name) for name in commands())
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("dmeo",), "error: unknown command 'dmeo' (choose from 'demo'); did you mean demo?\nsee: bitreplay --help\n"),
+        (
+            ("dmeo",),
+            f"error: unknown command 'dmeo' (choose from {CHOICES}); did you mean demo?\nsee: bitreplay --help\n",
+        ),
         (("demo", "--sede", "3"), "error: unknown option or value: --sede 3; did you mean --seed?\n"),
         (("demo", "--ouptut=here"), "error: unknown option or value: --ouptut=here; did you mean --output?\n"),
         (("demo", "3", "--protoypes", "3"), "did you mean --prototypes?\nsee: bitreplay demo --help\n"),
         (("demo", "--seed", "x"), "error: --seed: expected int, got x\nsee: bitreplay demo --help\n"),
-        (("--config", "absent.yaml", "demo"), "error: --config: File does not exist"),
+        (("demo", "--config", "absent.yaml"), "error: --config: File does not exist"),
+        (("run", "--datset", "digits"), "unknown option or value: --datset digits; did you mean --dataset?\n"),
+        (("run", "--tasks", "x"), "error: --tasks: expected int, got x\n"),
+        (("run", "--sizes", "5", "x"), "error: --sizes: expected int, got x\n"),
+        (("run", "--order", "x"), "error: --order: expected int, got x\n"),
+        (
+            ("run", "--binarizer", "x"),
+            "error: --binarizer: expected one of 'thermometer', 'heaviside', 'none', got x\n",
+        ),
+        (("cache", "claen"), "error: --action: expected one of 'list', 'clean', got claen\n"),
+        (("report",), "error: needed: runs\nsee: bitreplay report --help\n"),
+        (("memory",), "error: needed: file\n"),
+        (("run", "--seed"), "error: argument --seed: expected one argument\n"),
     ],
 )
 def test_a_wrong_word_is_named_with_the_nearest_right_one(capsys, arguments, said):
@@ -90,23 +155,35 @@ def test_an_output_that_cannot_be_a_folder(capsys, tmp_path):
     assert file.read_text() == "keep me"
 
 
-def test_ctrl_c_ends_with_a_short_message(capsys, tmp_path):
-    folder = tmp_path / "demo"
+def test_ctrl_c_ends_with_a_line_that_says_how_to_go_on(tmp_path):
+    """A process as a terminal starts one: interrupted in a run, and in a command that has nothing to go on with."""
+    network = save_network(tmp_path / "network")
+    environment = {**os.environ, "BITREPLAY_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    options = ["--dataset", "digits", "--encoder", str(network), "--output", str(tmp_path / "runs"), *SIZE_OPTIONS]
+    options += ["--learner", "GBM:head=replay,epochs=1000", "--checkpoint_seconds", "0"]
+    program = "import sys; from bitreplay.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "run", *options]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    for _ in range(6000):
+        if list((tmp_path / "runs").glob("*/checkpoint.safetensors")) or process.poll() is not None:
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, "interrupted; the same command goes on from here\n")
+    (folder,) = (tmp_path / "runs").iterdir()
+    content, _ = read_file(folder / "checkpoint.safetensors")
+    assert History.from_json(content["history"]).n_states >= 1
+    assert not (folder / "history.json").exists()
 
-    def interrupt_when_running():
-        for _ in range(6000):
-            if folder.exists():
-                return interrupt_main()
-            time.sleep(0.01)
-        return None
 
-    watcher = threading.Thread(target=interrupt_when_running)
-    watcher.start()
-    code = main(["demo", "--output", str(folder)])
-    watcher.join()
-    assert code == 130
+def test_ctrl_c_in_a_command_that_has_nothing_to_go_on_with(capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bitreplay.commands._data.available", interrupted)
+    assert main(["data"]) == 130
     assert capsys.readouterr().err == "interrupted\n"
-    assert not list(folder.iterdir())
 
 
 def test_a_missing_extra_is_named_with_its_cure():

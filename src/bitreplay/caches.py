@@ -156,6 +156,7 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
 
 def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
     """Note the files of an entry and move it into place."""
+    (temporary / META).unlink(missing_ok=True)  # of a process that was killed just before it moved the folder
     files = sorted(path for path in temporary.rglob("*") if path.is_file())
     sizes = {path.relative_to(temporary).as_posix(): path.stat().st_size for path in files}
     meta = {"description": description, "files": sizes}

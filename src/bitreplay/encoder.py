@@ -7,7 +7,9 @@ methods runs the network once.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import inspect
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -32,9 +34,11 @@ from bitreplay.training import TrainedNetwork
 __all__ = ["Encoder"]
 
 Features = npt.NDArray[np.float32]
+FeatureFile = np.memmap[Any, np.dtype[np.float32]]
 
 BATCH = 256  # images at once; always the same ones together, as the last digits of features depend on it
 SAVED_EVERY = 8  # batches between two notes of how far it got
+FEATURES, DONE = "features.npy", "done.json"
 
 
 class Encoder:
@@ -43,7 +47,7 @@ class Encoder:
     Parameters
     ----------
     backbone : torch.nn.Module or callable
-        From images (N, C, H, W), preprocessed, to features (N, d).
+        From images (N, C, H, W), preprocessed, to features (N, d). A module is frozen, in evaluation mode, from now on.
     preprocessing : Preprocessing
         What comes before it.
     name : str
@@ -58,7 +62,7 @@ class Encoder:
     Attributes
     ----------
     key : str
-        Hash of weights and preprocessing, under which results are cached; "" for a callable without weights, whose
+        Hash of network and preprocessing, under which results are cached; "" for a callable that is no module, whose
         results are not.
 
     Examples
@@ -82,8 +86,8 @@ class Encoder:
         self.backbone = backbone
         self.key = ""
         if isinstance(backbone, nn.Module):
-            self.key = caches.key(weights=_weights_hash(backbone), preprocessing=asdict(preprocessing), batch=BATCH)
             frozen = backbone.eval().requires_grad_(False).to(self.device)
+            self.key = caches.key(network=_network_hash(frozen), preprocessing=asdict(preprocessing), batch=BATCH)
             self.backbone = frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.preprocessing = preprocessing
         self.name = name
@@ -147,13 +151,15 @@ class Encoder:
 
     def _encode(self, images: npt.NDArray[np.uint8]) -> Features:
         with torch.inference_mode():
-            pixels = self.preprocessing(torch.from_numpy(np.ascontiguousarray(images)).to(self.device))
+            pixels = self.preprocessing(torch.from_numpy(np.array(images)).to(self.device))
             features = self.backbone(pixels).float().cpu().numpy()
-        if features.ndim != 2 or not np.isfinite(features).all():
+        if features.ndim != 2 or len(features) != len(images):
             raise InputError(
-                f"{self.name} must turn images into finite features (N, d); got shape {features.shape}"
-                + ("" if np.isfinite(features).all() else " with NaN or infinity")
+                f"{self.name} must turn {len(images)} images into features of shape ({len(images)}, d); "
+                f"got shape {features.shape}"
             )
+        if not np.isfinite(features).all():
+            raise InputError(f"{self.name} must turn images into finite features; got NaN or infinity")
         return np.asarray(features, dtype=np.float32)
 
     # ------------------------------------------------------------------ cache
@@ -171,31 +177,31 @@ class Encoder:
             with caches.resuming("features", key, self._of(samples)) as working:
                 if working is not None:
                     self._encode_split(samples, working)
-        features: Features = np.load(caches.folder("features", key) / "features.npy", mmap_mode="r")
+        features: Features = np.load(caches.folder("features", key) / FEATURES, mmap_mode="r")
         return features
 
     def _encode_split(self, samples: Samples, folder: Path) -> None:
         """Write the features of a whole split, going on where an interrupted process stopped."""
         images = samples.dataset.split(samples.part).images
-        done = _read_progress(folder)
-        first = self._encode(images[:BATCH])
-        features = np.lib.format.open_memmap(
-            folder / "features.npy", "r+" if done else "w+", np.float32, (len(images), first.shape[1])
-        )
-        batches = list(_batches(len(images)))
+        done, features = _read_progress(folder, len(images))
         with progress(f"features: {self._of(samples)}", len(images)) as advance:
-            for number, rows in enumerate(batches):
+            for number, rows in enumerate(_batches(len(images))):
                 if number >= done:
-                    features[rows] = self._encode(images[rows])
-                    if number % SAVED_EVERY == SAVED_EVERY - 1:
+                    encoded = self._encode(images[rows])
+                    if features is None:
+                        shape = (len(images), encoded.shape[1])
+                        features = np.lib.format.open_memmap(folder / FEATURES, "w+", np.float32, shape)
+                    features[rows] = encoded
+                    if (number + 1) % SAVED_EVERY == 0:
                         features.flush()
                         _write_progress(folder, number + 1)
                 advance(rows.stop - rows.start)
+        assert features is not None  # there is at least one batch
         features.flush()
 
 
 def _batches(n: int, size: int = BATCH) -> Iterator[slice]:
-    for begin in range(0, n, size):
+    for begin in range(0, max(n, 1), size):  # no images are one empty batch, which shows the number of features
         yield slice(begin, min(begin + size, n))
 
 
@@ -205,22 +211,39 @@ def _best_device() -> str:
     return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _weights_hash(module: nn.Module) -> str:
-    """Hash of a network's structure and weights."""
-    digest = hashlib.sha256(repr(module).encode())
-    for name, value in module.state_dict().items():
-        digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+def _network_hash(network: nn.Module) -> str:
+    """Hash of all that determines what a network computes, as far as one can see it from outside.
+
+    Those are its structure, tensors and plain attributes, and the source of classes that are neither torch's nor ours:
+    who changes the code of an own network must not get the features of the old one.
+    """
+    digest = hashlib.sha256(repr(network).encode())
+    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    for name, part in network.named_modules():
+        plain = {key: value for key, value in sorted(vars(part).items()) if isinstance(value, int | float | str)}
+        digest.update(f"{name} {plain}".encode())
+    for kind in sorted({type(part) for part in network.modules()}, key=lambda kind: kind.__qualname__):
+        if kind.__module__.partition(".")[0] not in ("torch", "bitreplay"):
+            with contextlib.suppress(OSError, TypeError):  # typed into a console
+                digest.update(inspect.getsource(kind).encode())
     return digest.hexdigest()
 
 
-def _read_progress(folder: Path) -> int:
+def _read_progress(folder: Path, n_images: int) -> tuple[int, FeatureFile | None]:
+    """How many batches are done, and the file that they are in; none where the two do not fit."""
     try:
-        return int(json.loads((folder / "done.json").read_bytes()))
+        done, size = json.loads((folder / DONE).read_bytes())
+        if (folder / FEATURES).stat().st_size != size:  # or it would be filled up with zeros
+            return 0, None
+        features = np.lib.format.open_memmap(folder / FEATURES, "r+")
     except (OSError, ValueError, TypeError):
-        return 0
+        return 0, None
+    return (done, features) if len(features) == n_images else (0, None)
 
 
 def _write_progress(folder: Path, done: int) -> None:
-    temporary = folder / "done.json.part"
-    temporary.write_text(json.dumps(done))
-    os.replace(temporary, folder / "done.json")
+    temporary = folder / f"{DONE}.part"
+    temporary.write_text(json.dumps([done, (folder / FEATURES).stat().st_size]))
+    os.replace(temporary, folder / DONE)

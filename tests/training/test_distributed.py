@@ -14,7 +14,7 @@ def test_two_processes_train_to_the_accuracy_of_one(tmp_path):
         devices: train_base(
             task,
             "small_cnn",
-            replace(PRESETS["digits"], epochs=5, ste_epochs=3),
+            replace(PRESETS["digits"], epochs=4, ste_epochs=2, batch_size=64),
             backbone_options={"width": 8},
             folder=tmp_path / str(devices),
             accelerator="cpu",
@@ -25,6 +25,6 @@ def test_two_processes_train_to_the_accuracy_of_one(tmp_path):
     }
     one, two = trained[1].accuracy, trained[2].accuracy
     assert two["plain"] > 0.93
-    assert abs(one["plain"] - two["plain"]) < 0.03  # five images more or less in a hundred are one standard deviation
+    assert abs(one["plain"] - two["plain"]) < 0.03  # 360 test images: three standard deviations at 97 %
     assert abs(one["straight_through"] - two["straight_through"]) < 0.04
     assert TrainedNetwork.load(tmp_path / "2").key == trained[1].key  # processes are no part of what is trained

@@ -68,7 +68,7 @@ def test_heaviside_trains_in_one_phase(tmp_path, precision):
     )
     assert set(trained.accuracy) == {"binarized"}
     assert isinstance(trained.binarizer, Heaviside)
-    assert trained.head_weight.shape == (3, 3 * 16)
+    assert trained.head_weight.shape == (3, 3 * trained.backbone.n_features)
     assert trained.head_weight.dtype == np.float32
     assert accuracy(trained, tiny_task().test) == pytest.approx(trained.accuracy["binarized"], abs=0.05)
 
@@ -153,3 +153,11 @@ def test_preprocessing_can_be_given(tmp_path):
         tiny_task(), "small_cnn", options, backbone_options={"width": 4}, preprocessing=given, folder=tmp_path, **QUIET
     )
     assert trained.preprocessing == given
+
+
+def test_progress_says_where_the_training_is(tmp_path, capsys):
+    options = replace(TINY, epochs=1, ste_epochs=1, augmentation="none")
+    train_base(tiny_task(), "small_cnn", options, folder=tmp_path, accelerator="cpu")
+    shown = capsys.readouterr().out
+    assert "straight_through 1/1" in shown
+    assert "100%" in shown

@@ -7,6 +7,7 @@ from typing import Literal
 
 from rich.console import Console
 from rich.filesize import decimal
+from rich.markup import escape
 from rich.table import Table
 
 from bitreplay import caches
@@ -24,7 +25,7 @@ def cache(
     Parameters
     ----------
     action : {"list", "clean"}
-        What to do.
+        What to do: `bitreplay cache clean` removes.
     kind : str, optional
         Only this kind: datasets, backbones, features or bits.
     older_than_days : float, optional
@@ -33,7 +34,9 @@ def cache(
     console = Console()
     if action == "clean":
         freed = caches.clean(kind, older_than_days=older_than_days)
-        console.print(f"removed {decimal(freed)} from {caches.cache_root()}", highlight=False, soft_wrap=True)
+        console.print(
+            f"removed {decimal(freed)} from {caches.cache_root()}", highlight=False, markup=False, soft_wrap=True
+        )
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("kind", "what", "size", "last used"):
@@ -43,6 +46,6 @@ def cache(
         idle = (time.time() - entry.last_used) / 86400
         if kind in (None, entry.kind) and idle >= (older_than_days or 0):
             total += entry.nbytes
-            table.add_row(entry.kind, entry.description, decimal(entry.nbytes), f"{idle:.1f} days ago")
+            table.add_row(entry.kind, escape(entry.description), decimal(entry.nbytes), f"{idle:.1f} days ago")
     console.print(table)
-    console.print(f"{decimal(total)} in {caches.cache_root()}", highlight=False, soft_wrap=True)
+    console.print(f"{decimal(total)} in {caches.cache_root()}", highlight=False, markup=False, soft_wrap=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def compare(
     Parameters
     ----------
     learners : list of str, optional
-        Names, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default all.
+        Names as for `run`, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default all.
     seeds : list of int, optional
         Seeds of the learners: `--seeds 0 1 2`. By default 0.
     output : Path or str
@@ -53,7 +53,10 @@ def compare(
     """
     console = Console()
     chosen = Setting(**setting)
-    specifications = [Specification.parse(text) for text in learners or list(LEARNERS)]
+    specifications = [Specification.parse(text) for text in learners or LEARNERS]
+    seeds = seeds or [0]
+    for seed in seeds:
+        specifications[0].make(seed)  # refuses a wrong seed before anything long begins
 
     def show(run: RunFolder) -> None:
         history = run.result().history
@@ -61,12 +64,13 @@ def compare(
             f"{run.name}, seed {run.config['seed']}: average {100 * metrics.average(history):.1f} %, "
             f"final {100 * metrics.final(history):.1f} %, {sum(history.seconds):.1f} s",
             highlight=False,
+            markup=False,
         )
 
     runs = compare_learners(
         chosen,
         specifications,
-        seeds or [0],
+        seeds,
         Path(output),
         train_accuracy=train_accuracy,
         n_jobs=n_jobs,
@@ -77,6 +81,20 @@ def compare(
     console.print(terminal_table(found))
     page = write_report(found, Path(output), f"Learners on {chosen.dataset}", asdict(chosen))
     if results is not None:
-        write_summary(found, Path(results), asdict(chosen), sys.argv[1:])
-        console.print(f"numbers: {results}", highlight=False, soft_wrap=True)
-    console.print(f"report:  {page}", highlight=False, soft_wrap=True)
+        write_summary(found, Path(results), asdict(chosen), _command(specifications, seeds, chosen, train_accuracy))
+        console.print(f"numbers: {results}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"report:  {page}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _command(
+    specifications: Sequence[Specification], seeds: Sequence[int], setting: Setting, train_accuracy: bool
+) -> list[str]:
+    """The arguments that give the same numbers again, whether they were typed, in a file, or never written."""
+    words = ["compare", "--dataset", setting.dataset]
+    defaults = asdict(Setting())
+    for name, value in asdict(setting).items():
+        if name != "dataset" and value != defaults[name]:
+            many = value if isinstance(value, list | tuple) else ["null" if value is None else value]
+            words += [f"--{name}", *map(str, many)]
+    words += ["--learners", *map(str, specifications), "--seeds", *map(str, seeds)]
+    return [*words, "--train_accuracy"] if train_accuracy else words

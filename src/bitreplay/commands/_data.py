@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from bitreplay.data import available
@@ -17,7 +18,8 @@ def data() -> None:
         table.add_column(column, justify="right" if column in ("classes", "samples") else "left", overflow="fold")
     for entry in available():
         numbers = ["" if value is None else f"{value:,}" for value in (entry.classes, entry.samples)]
-        table.add_row(entry.name, *numbers, entry.where or "[dim]not here[/dim]", entry.how)
+        where = escape(entry.where) if entry.where else "[dim]not here[/dim]"
+        table.add_row(escape(entry.name), *numbers, where, escape(entry.how))
     console = Console()
     console.print(table)
     console.print("Any folder of images works too: --dataset FOLDER, with a folder for every class.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bitreplay import metrics
+from bitreplay.binarizers import Thermometer
 from bitreplay.errors import InputError
 from bitreplay.heads import HEADS
 from bitreplay.memory import BinaryMemory
@@ -18,7 +19,7 @@ __all__ = ["demo"]
 SIZES = [5, 1, 1, 1, 1, 1]
 
 
-def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 8, bits: int = 4, p: int = 4) -> None:
+def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 8, bits: int = 3, p: int = 1) -> None:
     """Learn scikit-learn's digits class by class, and see who forgets.
 
     A small network is trained on five digits, in two phases, and then frozen. The other five come one at a time. Plain
@@ -45,7 +46,7 @@ def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 
         raise InputError(f"prototypes must be a positive integer; got {prototypes}")
     if not 0 <= seed < 2**32:
         raise InputError(f"seed must lie between 0 and 2^32 - 1; got {seed}")
-    BinaryMemory(bits)  # refuses bits out of range now, and not after the training
+    BinaryMemory(bits), Thermometer(p)  # refuse what is out of range now, and not after the training
     console = Console()
     setting = Setting("digits", sizes=SIZES, order=seed, p=p, training_seed=seed, accelerator="cpu")
     memories = [f"GBM:head={head},prototypes={prototypes},bits={bits}" for head in HEADS]

@@ -27,11 +27,11 @@ def memory(
     file : Path or str
         A memory (`memory.safetensors`) or a saved classifier.
     remove : list of str, optional
-        Classes to remove: `--remove mug cup`.
+        Classes to remove, with all that is known of them: `--remove mug cup`.
     merge : list of str, optional
         Files of memories made with the same encoder and thresholds.
     output : Path or str, optional
-        Where the changed memory is written; needed with `remove` and `merge`.
+        Where the changed memory is written; needed with `--remove` and `--merge`.
     """
     console = Console()
     held = _read(Path(file))
@@ -42,11 +42,11 @@ def memory(
     for name in remove or []:
         held.remove(_label(name, held))
 
-    console.print(held.summary(), highlight=False)
-    console.print(f"{held!r}: {held.size_bits:,} bits as the paper counts", highlight=False)
+    console.print(held.summary(), highlight=False, markup=False)
+    console.print(f"{held!r}: {held.size_bits:,} bits as the paper counts", highlight=False, markup=False)
     if output is not None:
         held.save(output)
-        console.print(f"written: {output}", highlight=False, soft_wrap=True)
+        console.print(f"written: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _read(path: Path) -> BinaryMemory:

@@ -7,9 +7,8 @@ from typing import Literal
 
 from rich.console import Console
 
-from bitreplay.errors import InputError
 from bitreplay.report import csv_table, markdown_table, terminal_table, write_report
-from bitreplay.runs import find_runs
+from bitreplay.runs import find_runs, results_of
 
 __all__ = ["report"]
 
@@ -26,22 +25,20 @@ def report(
     Parameters
     ----------
     runs : list of str
-        Folders of runs, or folders that contain some: `--runs runs/a runs/b`.
+        Folders of runs, or folders that contain some.
     output : Path or str, optional
         Where the report goes; by default the first folder.
     title : str
-        Stands above the page.
+        What stands above the page.
     table : {"terminal", "markdown", "csv"}
         How the table is printed.
     """
-    if not runs:
-        raise InputError("name at least one folder of runs")
     found = find_runs(runs)
-    results = [run.result() for run in found]
+    results = results_of(found)
     if table == "terminal":
         Console().print(terminal_table(results))
     else:
         print(markdown_table(results) if table == "markdown" else csv_table(results), end="")
     page = write_report(results, Path(output or runs[0]), title, {run.path.name: run.config for run in found})
     if table == "terminal":
-        Console().print(f"report: {page}", highlight=False, soft_wrap=True)
+        Console().print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)

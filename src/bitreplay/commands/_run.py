@@ -9,16 +9,14 @@ from rich.console import Console
 
 from bitreplay import metrics
 from bitreplay.evaluation import History
-from bitreplay.learners.frozen import GBM
-from bitreplay.learners.frozen._method import Method
 from bitreplay.report import terminal_table, write_report
-from bitreplay.runs import Setting, Specification, prepare, run_learner
+from bitreplay.runs import Prepared, Setting, Specification, run_learner
 
 __all__ = ["run"]
 
 
 def run(
-    learner: Method | None = None,
+    learner: str = "GBM",
     *,
     seed: int = 0,
     output: Path | str = Path("runs"),
@@ -29,13 +27,14 @@ def run(
     """Take one learner through the tasks of a data set.
 
     The same command goes on where an interrupted run stopped, and shows a finished one at once. Results are a folder
-    with `history.json`, `log.csv`, `config.yaml` and `report.html`.
+    with `history.json`, `log.csv`, `config.yaml`, `report.html` and, for GBM, `memory.safetensors`.
 
     Parameters
     ----------
-    learner : Method, optional
-        The method, by default GBM: `--learner FeTrIL`, `--learner GBM --learner.prototypes 16`. Its options are shown
-        by `--learner.help NAME`.
+    learner : str
+        GBM, FineTuning, Joint, NearestMean, FeTrIL, FeCAM, StreamingLDA, RandomRidge, GaussianReplay or LatentReplay.
+        Options follow: `--learner GBM --learner.prototypes 16`, or in short `--learner GBM:prototypes=16`;
+        `--learner.help GBM` lists them.
     seed : int
         Seed of the learner.
     output : Path or str
@@ -49,9 +48,10 @@ def run(
     """
     console = Console()
     chosen = Setting(**setting)
-    specification = Specification.of(learner or GBM())
-    scenario, encoder = prepare(chosen)
-    console.print(scenario.summary(), highlight=False)
+    specification = Specification.parse(learner)
+    specification.make(seed)  # refuses a wrong seed before anything long begins
+    prepared = Prepared(chosen)
+    console.print(prepared.scenario.summary(), highlight=False, markup=False)
 
     def show(state: int, history: History) -> None:
         accuracy = metrics.per_state(history)[-1]
@@ -67,11 +67,12 @@ def run(
         seed,
         Path(output),
         train_accuracy=train_accuracy,
-        prepared=(scenario, encoder),
+        prepared=prepared,
         on_state=show,
         checkpoint_seconds=checkpoint_seconds,
     )
     result = finished.result()
     console.print(terminal_table([result]))
-    page = write_report([result], finished.path, f"{specification} on {scenario.dataset.name}", finished.config)
-    console.print(f"results: {finished.path}\nreport:  {page}", highlight=False, soft_wrap=True)
+    title = f"{specification} on {prepared.scenario.dataset.name}"
+    page = write_report([result], finished.path, title, finished.config)
+    console.print(f"results: {finished.path}\nreport:  {page}", highlight=False, markup=False, soft_wrap=True)

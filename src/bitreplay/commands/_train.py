@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,19 +35,18 @@ def train(folder: Path | str | None = None, **setting: Any) -> None:
         Data, tasks and encoder.
     """
     console = Console()
-    chosen = Setting(
-        **{"encoder": "small_cnn" if setting.get("dataset") == "digits" else "resnet18", **_given(setting)}
-    )
+    chosen = Setting(**setting)
+    if chosen.encoder is None:  # the default for runs may come with its weights
+        chosen = replace(chosen, encoder="small_cnn" if chosen.dataset == "digits" else "resnet18")
     scenario = chosen.scenario()
-    console.print(f"training {chosen.encoder_name} on {len(scenario[0].classes)} classes of {chosen.dataset}")
+    console.print(
+        f"training {chosen.encoder_name} on {len(scenario[0].classes)} classes of {scenario.dataset.name}",
+        highlight=False,
+        markup=False,
+    )
     trained = chosen.trained(scenario, folder=None if folder is None else Path(folder))
     for phase, accuracy in trained.accuracy.items():
         if accuracy is not None:
             console.print(f"test accuracy {PHASES[phase]}: {100 * accuracy:.1f} %", highlight=False)
     where = caches.folder("backbones", trained.key) if folder is None else folder
     console.print(f"network: {where}", highlight=False, soft_wrap=True)
-
-
-def _given(setting: dict[str, Any]) -> dict[str, Any]:
-    """Options that say something."""
-    return {name: value for name, value in setting.items() if value is not None}

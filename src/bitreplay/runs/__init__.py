@@ -1,8 +1,18 @@
 """Runs: one learner through one scenario in a folder of its own, and many of them side by side."""
 
 from bitreplay.runs._compare import compare_learners
-from bitreplay.runs._run import RunFolder, find_runs, prepare, run_learner
-from bitreplay.runs._setting import Setting
+from bitreplay.runs._folder import RunFolder, find_runs, results_of
+from bitreplay.runs._run import run_learner
+from bitreplay.runs._setting import Prepared, Setting
 from bitreplay.runs._specification import Specification
 
-__all__ = ["RunFolder", "Setting", "Specification", "compare_learners", "find_runs", "prepare", "run_learner"]
+__all__ = [
+    "Prepared",
+    "RunFolder",
+    "Setting",
+    "Specification",
+    "compare_learners",
+    "find_runs",
+    "results_of",
+    "run_learner",
+]

@@ -7,15 +7,15 @@ run of its own, and an interrupted comparison goes on with those that are missin
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
-from bitreplay.data import Samples
 from bitreplay.errors import InputError
-from bitreplay.runs._run import RunFolder, prepare, run_learner
-from bitreplay.runs._setting import Setting
+from bitreplay.runs._folder import RunFolder
+from bitreplay.runs._run import find_run, run_learner
+from bitreplay.runs._setting import Prepared, Setting
 from bitreplay.runs._specification import Specification
 
 __all__ = ["compare_learners"]
@@ -49,7 +49,7 @@ def compare_learners(
     n_jobs : int
         Processes on this machine, -1 for one per core.
     dask : str, optional
-        Address of a Dask scheduler that runs them instead; its workers need the same cache directory.
+        Address of a Dask scheduler that runs them instead. Its workers need the same folders: cache, data and output.
     on_run : callable, optional
         Called with every run as it ends.
 
@@ -61,30 +61,28 @@ def compare_learners(
     grid = [(specification, seed) for specification in specifications for seed in seeds]
     if len({(str(specification), seed) for specification, seed in grid}) < len(grid):
         raise InputError("a learner or a seed is named twice; every run of a comparison must differ from the others")
-    scenario, encoder = prepare(setting)
-    for part in ("train", "test"):  # computed now and once, not by every worker
-        encoder.features(Samples(scenario.dataset, part, scenario[0].train.indices[:0]))
-
-    runs: list[RunFolder] = []
-    if dask is None and effective_n_jobs(n_jobs) == 1:
-        for specification, seed in grid:
-            prepared = (scenario, encoder)
-            run = run_learner(setting, specification, seed, output, train_accuracy=train_accuracy, prepared=prepared)
-            runs.append(run)
-            if on_run is not None:
-                on_run(run)
-        return runs
+    if n_jobs == 0:
+        raise InputError("n_jobs must be a number of processes, or -1 for one per core; got 0")
+    prepared = Prepared(setting)
+    missing = [cell for cell in grid if find_run(prepared, *cell, output, train_accuracy=train_accuracy) is None]
+    if not missing or (dask is None and effective_n_jobs(n_jobs) == 1):
+        runs = (run_learner(setting, *cell, output, train_accuracy=train_accuracy, prepared=prepared) for cell in grid)
+        return _collect(runs, on_run)
+    _ = prepared.encoder  # trained, and features computed, now and once: not by every worker
+    output = Path(output).absolute()  # workers may have another working directory
     with _workers(dask, n_jobs):
         # Workers load data and encoder from the cache by themselves: sending them would copy all images.
-        jobs = (
-            delayed(run_learner)(setting, specification, seed, output, train_accuracy=train_accuracy)
-            for specification, seed in grid
-        )
-        for run in Parallel(return_as="generator")(jobs):
-            runs.append(run)
-            if on_run is not None:
-                on_run(run)
-    return runs
+        jobs = (delayed(run_learner)(setting, *cell, output, train_accuracy=train_accuracy) for cell in grid)
+        return _collect(Parallel(return_as="generator")(jobs), on_run)
+
+
+def _collect(runs: Iterable[RunFolder], on_run: Callable[[RunFolder], None] | None) -> list[RunFolder]:
+    collected = []
+    for run in runs:
+        collected.append(run)
+        if on_run is not None:
+            on_run(run)
+    return collected
 
 
 @contextlib.contextmanager

@@ -5,17 +5,24 @@ All learners of a comparison share one setting, and with it the decoded images, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from bitreplay.backbones import BACKBONES
-from bitreplay.data import Scenario, load_dataset, make_scenario
+from bitreplay.data import Samples, Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
+from bitreplay.training._trained import NETWORK
 
-__all__ = ["Setting"]
+__all__ = ["Prepared", "Setting"]
+
+NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
 
 
 @dataclass(frozen=True)
@@ -83,7 +90,7 @@ class Setting:
         if self.preset is not None and self.preset not in PRESETS:
             raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {self.preset!r}")
         name = self.encoder_name
-        if name not in BACKBONES and not Path(name).is_dir():
+        if name not in BACKBONES and not (Path(name) / NETWORK).is_file():
             raise InputError(
                 f"encoder must be one of {', '.join(BACKBONES)}, or a folder that `bitreplay train` wrote; got {name!r}"
             )
@@ -102,6 +109,14 @@ class Setting:
     def trains(self) -> bool:
         """Whether the encoder is trained on task 0, rather than given."""
         return self.encoder_name in BACKBONES and not BACKBONES[self.encoder_name].pretrained
+
+    def determinants(self) -> dict[str, Any]:
+        """All that results depend on; a trained network counts by its content, not by where it is."""
+        what = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
+        name = self.encoder_name
+        if name not in BACKBONES:
+            name = hashlib.sha256((Path(name) / NETWORK).read_bytes()).hexdigest()
+        return {**what, "encoder": name}
 
     def scenario(self) -> Scenario:
         """The tasks."""
@@ -153,3 +168,26 @@ class Setting:
                 f"{sorted(unseen)[:10]} are in one of them only. Use the same data set, order and base"
             )
         return Encoder.from_trained(trained, device)
+
+
+class Prepared:
+    """A setting's tasks, and its encoder from when somebody needs it: before, it may have to be trained.
+
+    Parameters
+    ----------
+    setting : Setting
+        What is prepared.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.scenario = setting.scenario()
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The encoder, with the features of all images computed: that is not part of any learner's time."""
+        encoder = self.setting.make_encoder(self.scenario)
+        if encoder.key:
+            for part in ("train", "test"):
+                encoder.features(Samples(self.scenario.dataset, part, np.empty(0, dtype=np.int64)))
+        return encoder

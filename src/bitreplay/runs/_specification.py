@@ -1,13 +1,13 @@
-"""Specification: which learner, with which options; as text, as an object, and as a file has it.
+"""Specification: which learner, with which options; as text, and as the object that the text means.
 
-On the command line of a comparison a learner is a word, `GBM`, or a word with options, `GBM:head=replay,bits=8`.
+On the command line and in `config.yaml` a learner is a word, `GBM`, or a word with options, `GBM:head=replay,bits=8`.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +17,12 @@ from bitreplay.learners import LEARNERS, FrozenClassifier, FrozenLearner, Learne
 
 __all__ = ["Specification"]
 
+WORDS = {"true": True, "false": False, "null": None}
+
 
 @dataclass(frozen=True)
 class Specification:
-    """A learner by name, and the options that differ from its defaults.
+    """A learner by name, and the options that were given for it.
 
     Examples
     --------
@@ -36,48 +38,65 @@ class Specification:
     @classmethod
     def parse(cls, text: str) -> Specification:
         """Read ``NAME`` or ``NAME:option=value,option=value``."""
-        import yaml
-
         name, _, rest = text.partition(":")
         if name not in LEARNERS:
-            near = difflib.get_close_matches(name, LEARNERS, 1, 0.4)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise InputError(f"there is no learner {name!r}{hint} There are {', '.join(LEARNERS)}")
+            raise InputError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}{_hint(name, LEARNERS)}")
         options: dict[str, Any] = {}
         for part in filter(None, rest.split(",")):
             option, equals, value = part.partition("=")
             if not equals:
                 raise InputError(f"options of a learner are written option=value; got {part!r} in {text!r}")
-            options[option] = yaml.safe_load(value)
+            if option in options:
+                raise InputError(f"the option {option!r} is given twice in {text!r}")
+            options[option] = _value(value)
         specification = cls(name, options)
         specification.make(0)  # wrong options are refused now, and not when others have run already
         return specification
 
-    @classmethod
-    def of(cls, classifier: Any) -> Specification:
-        """The specification of an object that was made otherwise."""
-        parameters = inspect.signature(type(classifier)).parameters
-        name = next((name for name, kind in LEARNERS.items() if type(classifier) is kind), None)
-        if name is None:
-            raise InputError(f"{type(classifier).__name__} is not one of the learners {', '.join(LEARNERS)}")
-        given = {option: getattr(classifier, option) for option in parameters if option != "seed"}
-        return cls(name, {option: value for option, value in given.items() if value != parameters[option].default})
-
     def __str__(self) -> str:
-        options = ",".join(f"{option}={value}" for option, value in self.options.items())
+        options = ",".join(f"{option}={_text(value)}" for option, value in self.options.items())
         return f"{self.name}:{options}" if options else self.name
+
+    def all_options(self) -> dict[str, Any]:
+        """Every option but the seed, with the defaults of those that were not given."""
+        known = inspect.signature(LEARNERS[self.name]).parameters
+        return {option: self.options.get(option, known[option].default) for option in known if option != "seed"}
 
     def make(self, seed: int) -> FrozenClassifier:
         """The classifier on embeddings."""
-        known = inspect.signature(LEARNERS[self.name]).parameters
+        known = [option for option in inspect.signature(LEARNERS[self.name]).parameters if option != "seed"]
         for option in self.options:
-            if option not in known or option == "seed":
-                near = difflib.get_close_matches(option, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(k for k in known if k != 'seed')}"
-                raise InputError(f"{self.name} has no option {option!r}; {hint}")
+            if option == "seed":
+                raise InputError(f"the seed is no option of {self.name}: it is given beside the learner")
+            if option not in known:
+                raise InputError(
+                    f"{self.name} has no option {option!r}; it has {', '.join(known)}{_hint(option, known)}"
+                )
         kind: Callable[..., FrozenClassifier] = LEARNERS[self.name]
         return kind(**self.options, seed=seed)
 
     def learner(self, encoder: Encoder, seed: int) -> Learner:
         """The learner of images."""
         return FrozenLearner(self.make(seed), encoder)
+
+
+def _hint(given: str, known: Iterable[str]) -> str:
+    """The nearest right name, whatever its case."""
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(given.lower(), names, 1)
+    return f"; did you mean {names[near[0]]}?" if near else ""
+
+
+def _value(text: str) -> Any:
+    """A number, true, false, null, or else the text itself."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return WORDS.get(text.lower(), text)
+
+
+def _text(value: Any) -> str:
+    """The inverse of :func:`_value`."""
+    return next((word for word, meant in WORDS.items() if value is meant), str(value))

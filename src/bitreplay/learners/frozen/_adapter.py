@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, FrozenClassifier, Inputs
 from bitreplay.learners.frozen._code import OnBits
+from bitreplay.learners.frozen._method import from_text, to_text
 
 if TYPE_CHECKING:
     from bitreplay.binarizers import Binarizer
@@ -100,14 +101,17 @@ class FrozenLearner:
 
     def state_dict(self) -> Arrays:
         """All that the method learned, and which encoder it belongs to."""
-        return {**self.classifier.state_dict(), "encoder": np.frombuffer(self.encoder.key.encode(), np.uint8).copy()}
+        return {**self.classifier.state_dict(), "encoder": to_text({"key": self.encoder.key})}
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `state_dict` of a learner with the same options and encoder gave."""
         own = dict(state)
-        key = np.asarray(own.pop("encoder", np.empty(0, np.uint8)), np.uint8).tobytes().decode(errors="replace")
-        if key != self.encoder.key:
+        try:
+            key = from_text(own.pop("encoder"))["key"]
+        except (KeyError, TypeError, ValueError):
             raise InputError(
-                f"this state was learned with the encoder {key or '(none)'}, but this learner has {self.encoder.key}"
-            )
+                "this is not the state of a learner: it does not say which encoder it belongs to"
+            ) from None
+        if key != self.encoder.key:
+            raise InputError(f"this state was learned with the encoder {key!r}; this learner has {self.encoder.key!r}")
         self.classifier.load_state_dict(own)

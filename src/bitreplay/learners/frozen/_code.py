@@ -7,7 +7,6 @@ method's options say, and calibrated on the features of task 0 (`calibrate`). La
 from __future__ import annotations
 
 import copy
-import json
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
@@ -18,10 +17,10 @@ import torch
 from bitreplay.binarizers import Binarizer, Heaviside, Thermometer, rebuild
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Uses
-from bitreplay.learners.frozen._method import Features, Method, check_number, check_word
+from bitreplay.learners.frozen._method import Features, Method, check_number, check_word, from_text, to_text
 from bitreplay.memory import Fingerprint
 
-__all__ = ["BinarizerName", "OnBits", "from_text", "to_text"]
+__all__ = ["BinarizerName", "OnBits"]
 
 BinarizerName = Literal["thermometer", "heaviside"]
 
@@ -127,22 +126,3 @@ class OnBits(Method):
             if isinstance(error, InputError):
                 raise
             raise InputError(f"this is not a state of {self.name}: it describes no binarizer") from None
-
-
-def to_text(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
-    """JSON content as an array of bytes, so that a state is arrays only.
-
-    Examples
-    --------
-    >>> from_text(to_text({"p": 1}))
-    {'p': 1}
-    """
-    return np.frombuffer(json.dumps(content).encode(), dtype=np.uint8).copy()
-
-
-def from_text(array: npt.NDArray[np.uint8]) -> dict[str, Any]:
-    """The inverse of :func:`to_text`."""
-    content = json.loads(np.asarray(array, dtype=np.uint8).tobytes())
-    if not isinstance(content, dict):
-        raise ValueError("not a JSON object")
-    return content

@@ -34,10 +34,10 @@ class LinearHead(OnBits):
     binarizer: BinarizerName = "thermometer"
     p: int = 1  # table 1 of the GBM paper: GBM^T_1 is the best configuration
     f: int = 2  # table 1 of the GBM paper: GBM^H_2
-    epochs: int = 20
-    batch_size: int = 128
-    learning_rate: float = 0.05
-    weight_decay: float = 0.0
+    epochs: int = 10  # ours: on TinyImageNet, and so that it fits CIFAR-100's base classes held out; see learning_rate
+    batch_size: int = 128  # sec. 4.1 of the GBM paper
+    learning_rate: float = 0.03  # ours: likewise; three times as much, or as many epochs, overfits by two points
+    weight_decay: float = 0.0  # ours: likewise; 5e-4 makes no difference
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -82,17 +82,19 @@ class ScaledRows:
 
 
 def scale_of(X: Any) -> float:
-    """What makes the mean square of features 1, so that one learning rate fits any encoder; 1 for bits.
+    """What makes the mean square of features 1/2, that of a bit set half of the time; 1 for bits.
+
+    So one learning rate fits features of any encoder, and bits.
 
     Examples
     --------
-    >>> scale_of(np.array([[3.0, 5.0], [3.0, 1.0]]))
-    0.30151134457776363
+    >>> scale_of(np.array([[4.0, 4.0], [0.0, 0.0]]))
+    0.25
     """
     if isinstance(X, PackedBits):
         return 1.0
     square = sum(float(np.vdot(X[rows], X[rows])) for rows in row_blocks(*X.shape)) / X.size
-    return square**-0.5 if square > 0 else 1.0
+    return (2 * square) ** -0.5 if square > 0 else 1.0
 
 
 def check_training_options(method: Any) -> None:

@@ -8,6 +8,7 @@ by matrix products. FeTrIL's samples are cheap to multiply with and far too many
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -111,7 +112,7 @@ def train_linear_svc(
     return weights[:, :-1].copy(), weights[:, -1].copy()
 
 
-def _conjugate_gradients(curvature, wanted: Features) -> Features:  # type: ignore[no-untyped-def]
+def _conjugate_gradients(curvature: Callable[[Features], Features], wanted: Features) -> Features:
     """Solve ``curvature(x) = wanted`` for every row on its own."""
     solution = np.zeros_like(wanted)
     residual = wanted.copy()

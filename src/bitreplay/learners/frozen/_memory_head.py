@@ -8,7 +8,8 @@ from bitreplay.bits import PackedBits
 from bitreplay.heads import HEADS, Head
 from bitreplay.heads._head import Scores
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._code import OnBits, from_text, to_text
+from bitreplay.learners.frozen._code import OnBits
+from bitreplay.learners.frozen._method import from_text, to_text
 from bitreplay.memory import BinaryMemory
 
 __all__ = ["MemoryAndHead"]

@@ -6,6 +6,7 @@ it scores samples (`_scores`).
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Inputs, Uses
 
-__all__ = ["Features", "Labels", "Method", "check_number", "check_word"]
+__all__ = ["Features", "Labels", "Method", "check_number", "check_word", "from_text", "to_text"]
 
 Features = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -111,12 +112,17 @@ class Method(ABC):
     def state_dict(self) -> Arrays:
         """All that was learned, as arrays."""
         self._require_classes()
-        return {"classes": self.classes, "n_features": np.array(self.n_features), **self._to_arrays()}
+        about = {"method": to_text({"name": self.name}), "n_features": np.array(self.n_features)}
+        state = {**about, "classes": self.classes, **self._to_arrays()}
+        # Row-major, whatever a solver returned: safetensors writes bytes as they lie.
+        return {name: np.asarray(array, order="C") for name, array in state.items()}
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `state_dict` of a method with the same options gave."""
         arrays = {name: np.array(value) for name, value in state.items()}
         try:
+            if (name := from_text(arrays.pop("method"))["name"]) != self.name:
+                raise ValueError(f"it is one of {name}")
             classes, n_features = arrays.pop("classes").astype(np.int64), int(arrays.pop("n_features"))
             learned = self._from_arrays(arrays)
         except (KeyError, TypeError, ValueError, RuntimeError, OSError) as error:
@@ -174,6 +180,25 @@ class Method(ABC):
                 "samples"
             )
         return labels.astype(np.int64)
+
+
+def to_text(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
+    """JSON content as an array of bytes, so that a state is arrays only.
+
+    Examples
+    --------
+    >>> from_text(to_text({"p": 1}))
+    {'p': 1}
+    """
+    return np.frombuffer(json.dumps(content).encode(), dtype=np.uint8).copy()
+
+
+def from_text(array: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    """The inverse of :func:`to_text`; raises ValueError where it is not."""
+    content = json.loads(np.asarray(array, dtype=np.uint8).tobytes())
+    if not isinstance(content, dict):
+        raise ValueError("not a JSON object")
+    return content
 
 
 def check_number(name: str, value: Any, least: float, *, whole: bool = False, above: bool = False) -> None:

@@ -1,0 +1,116 @@
+"""The folder of a run: what is in it, and which runs there are."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitreplay.errors import FileFormatError, InputError
+from bitreplay.evaluation import History
+from bitreplay.learners import LEARNERS
+from bitreplay.report import RunResult, write_text
+from bitreplay.runs._setting import NOT_RESULTS
+
+__all__ = ["CHECKPOINT", "HISTORY", "LOG", "MEMORY", "RunFolder", "find_runs", "results_of", "write_config"]
+
+CONFIG, HISTORY, LOG = "config.yaml", "history.json", "log.csv"
+CHECKPOINT, MEMORY = "checkpoint.safetensors", "memory.safetensors"
+NOT_SETTING = ("learner", "seed", *NOT_RESULTS)
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """What is in the folder of a run."""
+
+    path: Path
+    config: dict[str, Any]
+    history: History | None
+    finished: bool
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> RunFolder:
+        """Read a run's configuration and history."""
+        folder = Path(path)
+        config = _read_config(folder / CONFIG)
+        history = None
+        with contextlib.suppress(FileNotFoundError):
+            history = History.from_json((folder / HISTORY).read_bytes(), str(folder / HISTORY))
+        return cls(folder, config, history, history is not None and not (folder / CHECKPOINT).exists())
+
+    @property
+    def name(self) -> str:
+        """What a table calls the run's method: the learner and the options that were given."""
+        return str(self.config["learner"])
+
+    def result(self) -> RunResult:
+        """The run as a report wants it."""
+        if self.history is None:
+            raise InputError(f"the run in {self.path} has not finished any task yet")
+        return RunResult(self.name, int(self.config["seed"]), self.history)
+
+
+def find_runs(paths: Iterable[str | os.PathLike[str]]) -> list[RunFolder]:
+    """All finished runs in some folders and the folders below them: learner by learner, seed by seed."""
+    searched = [Path(path) for path in paths]
+    for path in searched:
+        if not path.is_dir():
+            raise InputError(f"there is no folder {path}")
+    # By name, which has a hash of what determines the result: the same run in two places is one run.
+    folders = {history.parent.resolve().name: history.parent for path in searched for history in path.rglob(HISTORY)}
+    runs = [RunFolder.read(folder) for folder in folders.values() if (folder / CONFIG).exists()]
+    finished = [run for run in runs if run.finished]
+    if not finished:
+        raise InputError(f"there is no finished run in {', '.join(map(str, searched))}")
+    order = list(LEARNERS)
+
+    def place(run: RunFolder) -> tuple[int, str, int, str]:
+        learner = run.name.partition(":")[0]
+        return order.index(learner) if learner in order else len(order), run.name, run.config["seed"], str(run.path)
+
+    return sorted(finished, key=place)
+
+
+def results_of(runs: Sequence[RunFolder]) -> list[RunResult]:
+    """Runs as a report wants them; if they differ in more than learner and seed, that becomes part of their names."""
+    settings = [{key: value for key, value in run.config.items() if key not in NOT_SETTING} for run in runs]
+    varying = [
+        key
+        for key in dict.fromkeys(key for setting in settings for key in setting)
+        if any(setting.get(key) != settings[0].get(key) for setting in settings)
+    ]
+    results = []
+    for run, setting in zip(runs, settings, strict=True):
+        own = ", ".join(f"{key}={setting[key]}" for key in varying if key in setting)
+        result = run.result()
+        results.append(RunResult(f"{result.name} ({own})", result.seed, result.history) if own else result)
+    return results
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write what `bitreplay run --config` reads."""
+    write_text(folder / CONFIG, str(_yaml().safe_dump(config, sort_keys=False, allow_unicode=True)))
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    yaml = _yaml()
+    try:
+        config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path.parent} is not the folder of a run: it has no {path.name}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise FileFormatError(f"{path} is damaged: it is not valid YAML") from None
+    if not isinstance(config, dict) or not isinstance(config.get("seed"), int) or "learner" not in config:
+        raise FileFormatError(f"{path} is not the configuration of a run: it names no learner and seed")
+    return config
+
+
+def _yaml() -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise InputError("runs need PyYAML: pip install 'bitreplay[cli]'") from None
+    return yaml

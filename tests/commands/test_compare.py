@@ -1,0 +1,128 @@
+"""`bitreplay compare` and `bitreplay report`, as a user types them."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from bitreplay import metrics
+from bitreplay.cli import main
+from bitreplay.runs import find_runs
+from tests.runs.problems import SIZES
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def setting(network: Path) -> list[str]:
+    sizes = list(map(str, SIZES))
+    return ["--dataset", "digits", "--encoder", str(network), "--sizes", *sizes, "--samples_per_class", "30"]
+
+
+@pytest.fixture(scope="module")
+def compared(setting: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("compared")
+    learners = ["--learners", "GBM:prototypes=2", "FeTrIL", "--seeds", "0", "1"]
+    files = ["--output", str(folder / "runs"), "--results", str(folder / "results" / "digits.json")]
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setenv("BITREPLAY_CACHE", str(folder / "cache"))
+        patch.setenv("COLUMNS", "200")
+        assert main(["compare", *setting, *learners, *files]) == 0
+    (folder / "printed").write_text(printed.getvalue(), encoding="utf-8")
+    return folder / "runs"
+
+
+def test_one_table_of_all(compared: Path) -> None:
+    printed = (compared.parent / "printed").read_text(encoding="utf-8")
+    for run in ("GBM:prototypes=2, seed 0", "GBM:prototypes=2, seed 1", "FeTrIL, seed 0", "FeTrIL, seed 1"):
+        assert f"{run}: average" in printed
+    assert "±" in printed
+    assert f"report:  {compared / 'report.html'}" in printed
+    assert {path.name for path in compared.iterdir() if path.is_file()} == {
+        "report.html", "table.md", "table.csv", "states.csv",
+    }  # fmt: skip
+    rows = list(csv.DictReader((compared / "table.csv").read_text().splitlines()))
+    histories = [run.result().history for run in find_runs([compared]) if run.name == "FeTrIL"]
+    assert [row["method"] for row in rows] == ["GBM:prototypes=2", "FeTrIL"]
+    assert float(rows[1]["final"]) == pytest.approx(sum(metrics.final(history) for history in histories) / 2)
+    assert (compared / "table.md").read_text(encoding="utf-8").count("\n| ") == 2
+
+
+def test_numbers_as_json_with_the_command_that_gives_them_again(compared: Path) -> None:
+    content = json.loads((compared.parent / "results" / "digits.json").read_text(encoding="utf-8"))
+    assert content["tasks"] == "5 + 2 x 2 + 1"
+    assert content["setting"]["dataset"] == "digits"
+    assert content["setting"]["sizes"] == SIZES
+    assert [(row["method"], row["seeds"]) for row in content["methods"]] == [
+        ("GBM:prototypes=2", [0, 1]),
+        ("FeTrIL", [0, 1]),
+    ]
+    runs = [run.result().history for run in find_runs([compared]) if run.name == "GBM:prototypes=2"]
+    row = content["methods"][0]
+    assert row["average"] == pytest.approx(sum(metrics.average(history) for history in runs) / 2, abs=1e-6)
+    assert row["memory_bits"] == runs[0].memory_bits[-1]
+    assert len(row["per_state"]) == len(SIZES)
+    words = shlex.split(content["command"])
+    assert words[:2] == ["bitreplay", "compare"]
+    written = sorted(path.name for path in compared.iterdir())
+    assert main([*words[1:], "--output", str(compared)]) == 0
+    assert sorted(path.name for path in compared.iterdir()) == written  # the same runs
+
+
+def test_wrong_learners_and_seeds_are_refused_before_anything_runs(
+    setting: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    for options, said in (
+        (["--learners", "GBM", "FeTril"], "there is no learner 'FeTril'"),
+        (["--learners", "GBM:bitts=2"], "GBM has no option 'bitts'"),
+        (["--learners", "GBM", "GBM"], "named twice"),
+        (["--learners", "GBM", "--seeds", "0", "-1"], "seed must be an integer of at least 0; got -1"),
+        (["--learners", "GBM", "--n_jobs", "0"], "n_jobs must be"),
+    ):
+        assert main(["compare", *setting, "--output", str(tmp_path / "runs"), *options]) == 2
+        assert said in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+# ------------------------------------------------------------------ report
+
+
+def test_runs_side_by_side(compared: Path, setting: list[str], tmp_path: Path, capsys: Capture) -> None:
+    other = ["--learner", "NearestMean", "--output", str(tmp_path / "other")]
+    assert main(["run", *setting, *other]) == 0
+    capsys.readouterr()
+    folders = [str(compared), str(tmp_path / "other")]
+    assert (
+        main(["report", *folders, "--output", str(tmp_path / "report"), "--title", "All of it", "--table", "csv"]) == 0
+    )
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [row["method"] for row in rows] == ["GBM:prototypes=2", "NearestMean", "FeTrIL"]
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "All of it" in page
+    assert main(["report", *folders, "--output", str(tmp_path / "report"), "--table", "markdown"]) == 0
+    assert capsys.readouterr().out == (tmp_path / "report" / "table.md").read_text(encoding="utf-8")
+    assert main(["report", str(tmp_path / "other")]) == 0
+    assert f"report: {tmp_path / 'other' / 'report.html'}" in capsys.readouterr().out
+
+
+def test_runs_of_different_settings_are_told_apart(setting: list[str], tmp_path: Path, capsys: Capture) -> None:
+    for samples in ("30", "10"):
+        options = ["--samples_per_class", samples, "--learner", "NearestMean", "--output", str(tmp_path / "runs")]
+        assert main(["run", *setting, *options]) == 0
+    capsys.readouterr()
+    assert main(["report", str(tmp_path / "runs"), "--table", "csv"]) == 0
+    methods = {row["method"] for row in csv.DictReader(capsys.readouterr().out.splitlines())}
+    assert methods == {"NearestMean (samples_per_class=30)", "NearestMean (samples_per_class=10)"}
+
+
+def test_a_report_of_nothing(tmp_path: Path, capsys: Capture) -> None:
+    for folder, said in ((tmp_path, "there is no finished run in"), (tmp_path / "absent", "there is no folder")):
+        assert main(["report", str(folder)]) == 2
+        assert said in capsys.readouterr().err

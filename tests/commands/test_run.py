@@ -1,0 +1,130 @@
+"""`bitreplay run` and `bitreplay train`, as a user types them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from bitreplay.cli import main
+from bitreplay.runs import RunFolder
+from bitreplay.training import TrainedNetwork
+from tests.runs.problems import SIZES
+
+Capture = pytest.CaptureFixture[str]
+
+
+def folder_in(path: Path) -> Path:
+    (folder,) = path.iterdir()
+    return folder
+
+
+@pytest.fixture
+def setting(network: Path, tmp_path: Path) -> list[str]:
+    sizes = list(map(str, SIZES))
+    options = ["--dataset", "digits", "--encoder", str(network), "--sizes", *sizes, "--samples_per_class", "30"]
+    return [*options, "--output", str(tmp_path / "runs")]
+
+
+def test_from_images_to_a_report_and_the_same_command_shows_it_again(
+    setting: list[str], tmp_path: Path, capsys: Capture
+) -> None:
+    command = ["run", *setting, "--learner", "GBM", "--learner.prototypes", "2", "--train_accuracy"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "digits: 10 classes in 4 tasks, 5 + 2 x 2 + 1" in printed
+    for state, classes in enumerate((5, 7, 9, 10)):
+        assert f"task {state}: {classes} classes, accuracy" in printed
+    assert "GBM:prototypes=2" in printed
+    folder = folder_in(tmp_path / "runs")
+    assert f"results: {folder}" in printed
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "config.yaml", "history.json", "log.csv", "memory.safetensors", "plots", "report.html", "states.csv",
+        "table.csv", "table.md",
+    }  # fmt: skip
+    assert "GBM:prototypes=2 on digits" in (folder / "report.html").read_text(encoding="utf-8")
+    history = (folder / "history.json").read_bytes()
+
+    assert main(command) == 0
+    assert "task 0:" not in capsys.readouterr().out
+    assert folder_in(tmp_path / "runs") == folder
+    assert (folder / "history.json").read_bytes() == history
+
+
+def test_the_configuration_of_a_run_runs_it_again(setting: list[str], tmp_path: Path) -> None:
+    options = ["--learner", "GBM:prototypes=2,blend=.5", "--seed", "3", "--order", "4", "2", "7", "6", "0", "9", "8"]
+    assert main(["run", *setting, *options, "5", "3", "1"]) == 0
+    first = folder_in(tmp_path / "runs")
+    output = ["--output", str(tmp_path / "again")]
+    assert main(["run", "--config", str(first / "config.yaml"), *output]) == 0
+    again = folder_in(tmp_path / "again")
+    assert again.name == first.name
+    assert RunFolder.read(again) == replace(RunFolder.read(first), path=again)
+
+
+def test_options_can_be_printed_as_a_configuration(setting: list[str], tmp_path: Path, capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", *setting, "--learner", "NearestMean", "--print_config"])
+    file = tmp_path / "mine.yaml"
+    file.write_text(capsys.readouterr().out)
+    assert yaml.safe_load(file.read_text())["sizes"] == SIZES
+    assert main(["run", "--config", str(file)]) == 0
+    assert folder_in(tmp_path / "runs").name.startswith("digits-nearestmean-seed-0")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--learner", "GMB"], "there is no learner 'GMB'; there are GBM, "),
+        (["--learner", "GBM", "--learner.protoypes", "4"], "did you mean prototypes?"),
+        (["--learner", "GBM", "--learner.prototypes", "x"], "prototypes must be an integer of at least 1; got 'x'"),
+        (["--seed", "-1"], "seed must be an integer of at least 0; got -1"),
+        (["--sizes", "5", "4"], "sizes must sum to the 10 classes"),
+        (["--order", "1", "2"], "order must hold each class from 0 to 9 once"),
+        (["--order", "5"], "was trained on other classes than task 0 has"),
+        (["--encoder", "resnet81"], "encoder must be one of resnet18"),
+        (["--dataset", "digist"], "did you mean 'digits'?"),
+        (["--config", "config.yaml"], "File does not exist"),
+    ],
+)
+def test_what_cannot_be_run_is_said_in_a_line(
+    setting: list[str], tmp_path: Path, capsys: Capture, options: list[str], said: str
+) -> None:
+    assert main(["run", *setting, *options]) == 2
+    error = capsys.readouterr().err.splitlines()
+    assert error[0].startswith("error: ")
+    assert said in error[0]
+    assert error[1:] in ([], ["see: bitreplay run --help"])
+    assert not (tmp_path / "runs").exists()
+
+
+# ------------------------------------------------------------------ train
+
+
+def test_a_trained_network_is_what_runs_use(tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "network"
+    tasks = ["--dataset", "digits", "--sizes", "2", "8", "--accelerator", "cpu"]
+    assert main(["train", *tasks, "--folder", str(folder), "--p", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "training small_cnn on 2 classes of digits" in printed
+    assert "test accuracy with the binarizer, after the straight-through phase: " in printed
+    assert f"network: {folder}" in printed
+    trained = TrainedNetwork.load(folder)
+    assert np.sort(trained.classes).tolist() == [2, 4]
+    assert trained.binarizer is not None
+    assert trained.binarizer.bits_per_feature == 2
+    output = ["--output", str(tmp_path / "runs")]
+    assert main(["run", *tasks, "--encoder", str(folder), "--learner", "GBM:prototypes=1", *output]) == 0
+    assert folder_in(tmp_path / "runs").name.startswith("digits-gbm-prototypes-1")
+
+    assert main(["train", *tasks, "--folder", str(folder), "--p", "3"]) == 2
+    assert "trained otherwise" in capsys.readouterr().err
+
+
+def test_what_comes_with_its_weights_is_not_trained(capsys: Capture) -> None:
+    assert main(["train", "--dataset", "digits", "--encoder", "efficientnet_lite0"]) == 2
+    assert "comes with its weights" in capsys.readouterr().err

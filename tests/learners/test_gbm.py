@@ -1,0 +1,157 @@
+"""GBM and latent replay: the same parts as the classifier's, options chosen on task 0, exemplars as they were."""
+
+import numpy as np
+import pytest
+
+from bitreplay import GBMClassifier, pack
+from bitreplay.binarizers import Identity, Thermometer
+from bitreplay.errors import InputError
+from bitreplay.heads import ClosedForm
+from bitreplay.learners.frozen import GBM, LatentReplay
+from bitreplay.learners.frozen import _gbm as gbm_module
+from bitreplay.learners.frozen._held_out import hold_out
+from tests.learners.problems import TASKS, D, inputs, learn, problem, same
+
+train, test = problem(n=60), problem(n=20, seed=1)
+
+
+@pytest.mark.parametrize("head", ["closed_form", "replay"])
+def test_it_is_the_classifier(head):
+    # The same thresholds, and accuracies alike: they differ in the seeds of EM only.
+    classifier = GBMClassifier(4, 8, p=3, head=head, random_state=0)
+    for labels in TASKS:
+        classifier.partial_fit(*train.of(labels))
+    method = learn(GBM(prototypes=4, bits=8, p=3, head=head, choose="fixed"), train, TASKS)
+    assert np.array_equal(method.code.thresholds, classifier.binarizer_.thresholds)
+    assert method.memory.fingerprint == classifier.memory_.fingerprint
+    assert method.memory.size_bits == classifier.memory_.size_bits == method.memory_bits()
+    assert method.working_set_bits() == 8 * classifier.head_.nbytes
+    answers = method.predict(inputs(method, test.X))
+    assert np.mean(answers == classifier.predict(test.X)) > 0.95
+
+
+def test_one_prototype_leaves_nothing_to_chance_and_answers_are_the_classifiers():
+    classifier = GBMClassifier(1, 8, p=3, head=ClosedForm(0.6, 0.1), random_state=0)
+    for labels in TASKS:
+        classifier.partial_fit(*train.of(labels))
+    method = learn(GBM(prototypes=1, bits=8, p=3, choose="fixed", blend=0.6, ridge=0.1), train, TASKS)
+    assert np.array_equal(method.predict(inputs(method, test.X)), classifier.predict(test.X))
+
+
+@pytest.mark.parametrize("head", ["closed_form", "bayes"])
+def test_options_are_the_best_on_samples_of_task_0_held_out(head):
+    X, y = problem(n=60).of([70, 3, 11, 42])
+    method = GBM(prototypes=3, p=2, head=head)
+    bits = inputs(method, X)
+    method.partial_fit(bits, y)
+    chosen = method.decider
+    # Chosen again by hand: mixtures of four fifths, the accuracy of every candidate on the rest.
+    positions = np.searchsorted(np.unique(y), y)
+    held = hold_out(positions, np.random.default_rng([0, 0, 1]))
+    assert 0.15 < held.mean() <= 0.2
+    rest = GBM(prototypes=3, p=2, head=head, choose="fixed")
+    rest.use(method.code)
+    rest.partial_fit(bits[~held], y[~held])
+    candidates = method._candidates()
+    right = [
+        (h.fit(rest.memory, method.code, 0).scores(bits[held]).argmax(1) == positions[held]).mean() for h in candidates
+    ]
+    assert right[candidates.index(_options(chosen, candidates))] == max(right)
+    learn(method, train, TASKS[1:])
+    assert _options(method.decider, candidates) == _options(chosen, candidates)  # task 0 decides for all
+
+
+def _options(head, candidates):
+    return next(c for c in candidates if c.describe()[0] == head.describe()[0])
+
+
+def test_fixed_options_are_taken_as_given_and_also_where_there_is_nothing_to_choose_by():
+    given = {"blend": 0.33, "ridge": 0.44}
+    for method, tasks in ((GBM(choose="fixed", **given), TASKS), (GBM(**given), [[70], [3]])):
+        learn(method, train, tasks)
+        assert method.decider.describe()[0] == given
+
+
+def test_candidates_are_more_than_one_and_hold_the_default():
+    assert ClosedForm.blend in gbm_module.BLENDS
+    assert ClosedForm.ridge in gbm_module.RIDGES
+    assert GBM(head="replay")._candidates() == []
+
+
+def test_threads_do_not_change_the_result():
+    one, two = (learn(GBM(prototypes=3, n_jobs=n), train, TASKS) for n in (1, 2))
+    assert same(one.state_dict(), two.state_dict())
+
+
+# ---------------------------------------------------------------------- latent replay
+
+
+def test_exemplars_are_samples_and_what_is_drawn_are_exemplars():
+    method = learn(LatentReplay(exemplars=7), train, TASKS[:1])
+    for label in TASKS[0]:
+        samples = {row.tobytes() for row in method.code.pack(train.X[train.y == label]).data}
+        kept = pack(method.memory.mixture(label).prototypes).data
+        assert len(kept) == 7
+        exemplars = {row.tobytes() for row in kept}
+        assert exemplars <= samples
+        drawn, _ = method.memory.sample(100, [label], generator=0, output="packed")
+        assert {row.tobytes() for row in drawn.data} == exemplars
+
+
+def test_exemplars_of_old_classes_stay():
+    method = learn(LatentReplay(exemplars=5), train, TASKS[:1])
+    before = method.memory
+    learn(method, train, TASKS[1:2])
+    for label in TASKS[0]:
+        assert np.array_equal(before.mixture(label).prototypes, method.memory.mixture(label).prototypes)
+
+
+def test_a_class_with_fewer_samples_keeps_them_all():
+    method = learn(LatentReplay(exemplars=50), problem(n=12), TASKS[:1])
+    assert method.memory_bits() == 4 * 12 * D
+
+
+# ---------------------------------------------------------------------- binarizers
+
+
+def test_bits_mean_nothing_without_a_binarizer():
+    with pytest.raises(InputError, match="calibrate or use"):
+        GBM().partial_fit(pack(train.X > 1), train.y)
+
+
+def test_a_trained_binarizer_is_used_as_it_is():
+    method = GBM(prototypes=2)
+    own = Thermometer(2)
+    method.use(own, "net")
+    X = train.X / train.X.max()
+    method.partial_fit(own.pack(X), train.y)
+    assert method.memory.fingerprint == own.fingerprint(D, "net")
+    twin = GBM(prototypes=2)
+    twin.use(Identity())
+    twin.partial_fit(pack(train.X > 1), train.y)
+    assert twin.memory.n_features == D
+
+
+def test_the_binarizer_is_settled_by_the_first_task():
+    method = learn(GBM(), train, TASKS[:1])
+    with pytest.raises(InputError, match="cannot change"):
+        method.calibrate(train.X)
+    with pytest.raises(InputError, match="cannot change"):
+        method.use(Identity())
+
+
+def test_an_untrained_heaviside_sets_half_of_the_bits_and_depends_on_the_seed():
+    methods = [GBM(binarizer="heaviside", f=3, seed=seed) for seed in (0, 0, 1)]
+    for method in methods:
+        method.calibrate(train.X)
+    bits = [method.code.pack(train.X).unpack() for method in methods]
+    assert bits[0].shape == (len(train.X), 3 * D)
+    np.testing.assert_allclose(bits[0].mean(0), 0.5, atol=0.01)
+    assert np.array_equal(bits[0], bits[1])
+    assert not np.array_equal(bits[0], bits[2])
+
+
+@pytest.mark.parametrize("features", [np.empty((0, 3)), np.full((4, 3), np.nan), np.zeros(5)])
+def test_thresholds_need_features(features):
+    with pytest.raises(InputError, match="thresholds need"):
+        GBM().calibrate(features)

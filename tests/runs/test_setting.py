@@ -1,0 +1,68 @@
+"""Settings: defaults that fit the data, and what results depend on."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bitreplay import caches
+from bitreplay.errors import InputError
+from bitreplay.runs import Prepared, Setting
+from tests.runs.problems import digits, save_network
+
+
+def test_defaults_follow_the_data() -> None:
+    assert (Setting("digits").encoder_name, Setting("digits").preset_name, Setting("digits").trains) == (
+        "small_cnn",
+        "digits",
+        True,
+    )
+    assert (Setting("pets").encoder_name, Setting("pets").trains) == ("efficientnet_lite0", False)
+    assert Setting("pets", encoder="resnet18").preset_name == "cpu"
+    assert [len(task.classes) for task in Setting("digits").scenario()] == [5, 1, 1, 1, 1, 1]
+    assert [len(task.classes) for task in Setting("digits", base=4, increment=3).scenario()] == [4, 3, 3]
+    assert Setting("digits", order=None, sizes=[6, 4]).scenario()[1].classes.tolist() == [6, 7, 8, 9]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder": "resnet81"}, r"encoder must be one of resnet18, .* or a folder that `bitreplay train` wrote"),
+        ({"encoder": "."}, "encoder must be one of"),
+        ({"preset": "fast"}, "preset must be one of paper, cpu, digits; got 'fast'"),
+    ],
+)
+def test_wrong_words_are_refused(options: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Setting("digits", **options)  # type: ignore[arg-type]
+
+
+def test_results_depend_on_the_network_and_not_on_where_it_is(network: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(network, tmp_path / "moved")
+    other = save_network(tmp_path / "other", seed=1)
+    setting = digits(network)
+    assert digits(moved).determinants() == setting.determinants()
+    assert digits(other).determinants() != setting.determinants()
+    assert replace(setting, accelerator="auto", devices=2).determinants() == setting.determinants()
+    assert replace(setting, training_seed=1).determinants() != setting.determinants()
+
+
+def test_a_network_for_other_classes_is_refused(network: Path) -> None:
+    with pytest.raises(InputError, match="was trained on other classes than task 0 has"):
+        _ = Prepared(digits(network, order=7)).encoder
+
+
+def test_an_encoder_that_has_its_weights_is_not_trained(network: Path) -> None:
+    setting = digits(network)
+    with pytest.raises(InputError, match="comes with its weights"):
+        setting.trained(setting.scenario())
+
+
+def test_what_is_prepared_computes_features_before_anybody_learns(network: Path) -> None:
+    prepared = Prepared(digits(network))
+    assert caches.entries() == []
+    assert prepared.encoder is prepared.encoder
+    assert [entry.kind for entry in caches.entries()] == ["features", "features"]
