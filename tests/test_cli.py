@@ -156,11 +156,11 @@ def test_an_output_that_cannot_be_a_folder(capsys, tmp_path):
 
 
 def test_ctrl_c_ends_with_a_line_that_says_how_to_go_on(tmp_path):
-    """A process as a terminal starts one: interrupted in a run, and in a command that has nothing to go on with."""
+    """A process as a terminal starts one."""
     network = save_network(tmp_path / "network")
     environment = {**os.environ, "BITREPLAY_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     options = ["--dataset", "digits", "--encoder", str(network), "--output", str(tmp_path / "runs"), *SIZE_OPTIONS]
-    options += ["--learner", "GBM:head=replay,epochs=1000", "--checkpoint_seconds", "0"]
+    options += ["--learner", "GBM:head=replay,epochs=200", "--checkpoint_seconds", "0"]
     program = "import sys; from bitreplay.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "run", *options]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

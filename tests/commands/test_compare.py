@@ -13,8 +13,8 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.cli import main
-from bitreplay.runs import find_runs
-from tests.runs.problems import SIZES
+from bitreplay.runs import Specification, find_runs, run_learner
+from tests.runs.problems import SIZES, digits
 
 Capture = pytest.CaptureFixture[str]
 
@@ -57,7 +57,7 @@ def test_one_table_of_all(compared: Path) -> None:
 
 def test_numbers_as_json_with_the_command_that_gives_them_again(compared: Path) -> None:
     content = json.loads((compared.parent / "results" / "digits.json").read_text(encoding="utf-8"))
-    assert content["tasks"] == "5 + 2 x 2 + 1"
+    assert content["tasks"] == "5 + 3 + 2"
     assert content["setting"]["dataset"] == "digits"
     assert content["setting"]["sizes"] == SIZES
     assert [(row["method"], row["seeds"]) for row in content["methods"]] == [
@@ -94,32 +94,23 @@ def test_wrong_learners_and_seeds_are_refused_before_anything_runs(
 # ------------------------------------------------------------------ report
 
 
-def test_runs_side_by_side(compared: Path, setting: list[str], tmp_path: Path, capsys: Capture) -> None:
-    other = ["--learner", "NearestMean", "--output", str(tmp_path / "other")]
-    assert main(["run", *setting, *other]) == 0
-    capsys.readouterr()
-    folders = [str(compared), str(tmp_path / "other")]
-    assert (
-        main(["report", *folders, "--output", str(tmp_path / "report"), "--title", "All of it", "--table", "csv"]) == 0
-    )
+def test_runs_side_by_side(compared: Path, network: Path, tmp_path: Path, capsys: Capture) -> None:
+    nearest = Specification.parse("NearestMean")
+    other = run_learner(digits(network), nearest, 0, tmp_path / "runs").path
+    folders = [str(compared), str(other)]
+    assert main(["report", *folders, "--output", str(tmp_path / "report"), "--title", "All", "--table", "csv"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
-    assert [row["method"] for row in rows] == ["GBM:prototypes=2", "NearestMean", "FeTrIL"]
-    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
-    assert "All of it" in page
-    assert main(["report", *folders, "--output", str(tmp_path / "report"), "--table", "markdown"]) == 0
-    assert capsys.readouterr().out == (tmp_path / "report" / "table.md").read_text(encoding="utf-8")
-    assert main(["report", str(tmp_path / "other")]) == 0
-    assert f"report: {tmp_path / 'other' / 'report.html'}" in capsys.readouterr().out
+    names = ["GBM:prototypes=2", "NearestMean", "FeTrIL"]
+    assert [row["method"].partition(" (")[0] for row in rows] == names
+    assert "<h1>All</h1>" in (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
 
-
-def test_runs_of_different_settings_are_told_apart(setting: list[str], tmp_path: Path, capsys: Capture) -> None:
-    for samples in ("30", "10"):
-        options = ["--samples_per_class", samples, "--learner", "NearestMean", "--output", str(tmp_path / "runs")]
-        assert main(["run", *setting, *options]) == 0
-    capsys.readouterr()
-    assert main(["report", str(tmp_path / "runs"), "--table", "csv"]) == 0
-    methods = {row["method"] for row in csv.DictReader(capsys.readouterr().out.splitlines())}
-    assert methods == {"NearestMean (samples_per_class=30)", "NearestMean (samples_per_class=10)"}
+    # What differs between settings becomes part of the names.
+    run_learner(digits(network, samples_per_class=10), nearest, 0, tmp_path / "runs")
+    assert main(["report", str(tmp_path / "runs"), "--table", "markdown"]) == 0
+    printed = capsys.readouterr().out
+    assert printed == (tmp_path / "runs" / "table.md").read_text(encoding="utf-8")
+    assert "| NearestMean (samples_per_class=30) |" in printed
+    assert "| NearestMean (samples_per_class=10) |" in printed
 
 
 def test_a_report_of_nothing(tmp_path: Path, capsys: Capture) -> None:

@@ -10,6 +10,8 @@ import pytest
 from bitreplay import GBMClassifier, caches
 from bitreplay.cli import main
 from bitreplay.memory import BinaryMemory
+from bitreplay.runs import Specification, run_learner
+from tests.runs.problems import digits
 
 Capture = pytest.CaptureFixture[str]
 
@@ -27,20 +29,8 @@ def classifier(tmp_path: Path) -> Path:
 
 
 def test_the_memory_of_a_run_can_be_read_and_changed(network: Path, tmp_path: Path, capsys: Capture) -> None:
-    options = [
-        "--dataset",
-        "digits",
-        "--encoder",
-        str(network),
-        "--sizes",
-        "5",
-        "5",
-        "--output",
-        str(tmp_path / "runs"),
-    ]
-    assert main(["run", *options, "--learner", "GBM:prototypes=2"]) == 0
-    (file,) = (tmp_path / "runs").glob("*/memory.safetensors")
-    capsys.readouterr()
+    run = run_learner(digits(network), Specification.parse("GBM:prototypes=2"), 0, tmp_path / "runs")
+    file = run.path / "memory.safetensors"
     assert main(["memory", str(file)]) == 0
     printed = capsys.readouterr().out
     assert BinaryMemory.load(file).summary() in printed

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from bitreplay.cli import main
-from bitreplay.runs import RunFolder
+from bitreplay.runs import RunFolder, Specification, run_learner
 from bitreplay.training import TrainedNetwork
-from tests.runs.problems import SIZES
+from tests.runs.problems import SIZES, digits
 
 Capture = pytest.CaptureFixture[str]
 
@@ -35,8 +35,8 @@ def test_from_images_to_a_report_and_the_same_command_shows_it_again(
     command = ["run", *setting, "--learner", "GBM", "--learner.prototypes", "2", "--train_accuracy"]
     assert main(command) == 0
     printed = capsys.readouterr().out
-    assert "digits: 10 classes in 4 tasks, 5 + 2 x 2 + 1" in printed
-    for state, classes in enumerate((5, 7, 9, 10)):
+    assert "digits: 10 classes in 3 tasks, 5 + 3 + 2" in printed
+    for state, classes in enumerate((5, 8, 10)):
         assert f"task {state}: {classes} classes, accuracy" in printed
     assert "GBM:prototypes=2" in printed
     folder = folder_in(tmp_path / "runs")
@@ -55,25 +55,22 @@ def test_from_images_to_a_report_and_the_same_command_shows_it_again(
     assert (folder / "history.json").read_bytes() == history
 
 
-def test_the_configuration_of_a_run_runs_it_again(setting: list[str], tmp_path: Path) -> None:
-    options = ["--learner", "GBM:prototypes=2,blend=.5", "--seed", "3", "--order", "4", "2", "7", "6", "0", "9", "8"]
-    assert main(["run", *setting, *options, "5", "3", "1"]) == 0
-    first = folder_in(tmp_path / "runs")
-    output = ["--output", str(tmp_path / "again")]
-    assert main(["run", "--config", str(first / "config.yaml"), *output]) == 0
+def test_the_configuration_of_a_run_runs_it_again(network: Path, tmp_path: Path) -> None:
+    setting = digits(network, order=[4, 2, 7, 6, 0, 9, 8, 5, 3, 1])
+    first = run_learner(setting, Specification.parse("GBM:prototypes=2,blend=.5"), 3, tmp_path / "first")
+    command = ["run", "--config", str(first.path / "config.yaml"), "--output", str(tmp_path / "again")]
+    assert main(command) == 0
     again = folder_in(tmp_path / "again")
-    assert again.name == first.name
-    assert RunFolder.read(again) == replace(RunFolder.read(first), path=again)
+    assert again.name == first.path.name
+    assert RunFolder.read(again) == replace(first, path=again)
 
 
 def test_options_can_be_printed_as_a_configuration(setting: list[str], tmp_path: Path, capsys: Capture) -> None:
     with pytest.raises(SystemExit):
-        main(["run", *setting, "--learner", "NearestMean", "--print_config"])
-    file = tmp_path / "mine.yaml"
-    file.write_text(capsys.readouterr().out)
-    assert yaml.safe_load(file.read_text())["sizes"] == SIZES
-    assert main(["run", "--config", str(file)]) == 0
-    assert folder_in(tmp_path / "runs").name.startswith("digits-nearestmean-seed-0")
+        main(["run", *setting, "--learner", "GBM", "--learner.bits", "2", "--train_accuracy", "--print_config"])
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert (printed["learner"], printed["sizes"], printed["train_accuracy"]) == ("GBM:bits=2", SIZES, True)
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import torch
 
 from bitreplay.bits import pack
 from bitreplay.mixture import EMOptions, Mixture
-from bitreplay.mixture._fit import _fit_group
+from bitreplay.mixture._fit import _fit_batch
 from bitreplay.mixture._packed_engine import PackedEngine
 from bitreplay.mixture._run import start
 from bitreplay.mixture._torch_engine import TorchEngine
@@ -25,7 +25,7 @@ def fit_both(classes: list[naive.Bits], options: EMOptions) -> list[tuple[Mixtur
         TorchEngine([torch.from_numpy(bits) for bits in classes], options),
     )
     packed, batched = (
-        _fit_group(engine, options, [np.random.default_rng(seed) for seed in range(len(classes))]) for engine in engines
+        _fit_batch(engine, options, [np.random.default_rng(seed) for seed in range(len(classes))]) for engine in engines
     )
     return list(zip(packed, batched, strict=True))
 

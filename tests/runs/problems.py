@@ -12,7 +12,7 @@ from bitreplay.data import load_dataset, make_scenario
 from bitreplay.runs import Setting
 from bitreplay.training import TrainedNetwork
 
-SIZES = [5, 2, 2, 1]
+SIZES = [5, 3, 2]
 
 
 def save_network(folder: Path, *, seed: int = 0, width: int = 4) -> Path:
@@ -29,6 +29,6 @@ def save_network(folder: Path, *, seed: int = 0, width: int = 4) -> Path:
 
 
 def digits(network: Path, **options: object) -> Setting:
-    """Four tasks of digits, with 30 samples per class in all but the first."""
+    """Three tasks of digits, with 30 samples per class in all but the first."""
     given = {"sizes": SIZES, "samples_per_class": 30, "accelerator": "cpu", **options}
     return Setting("digits", encoder=str(network), **given)  # type: ignore[arg-type]

@@ -33,6 +33,7 @@ from bitreplay._product_kernels import BLOCK, CHUNK, add_block
 __all__ = ["e_step"]
 
 NEGLIGIBLE = -32.0  # exp(-32) is 1e-14: nothing that a prototype of some samples would notice
+SMALLEST = -700.0  # exp of less is not a normal float64
 ALMOST_NOTHING = 1e-3  # effective count under which a component's responsibilities are rescaled
 SEVERAL, NOBODY = -1, -2
 # Of eight components, as the bits of a byte: the only one, or that there are several, or nobody.
@@ -146,14 +147,18 @@ def revive(scores, evidences, responsibilities, k):
     They would vanish beside the others, yet their weighted mean, the component's next prototype, is well defined.
     """
     n_samples = len(evidences)
+    gaps = np.empty(n_samples, dtype=np.float64)  # contiguous, so that the loops below become vector code
     top = -math.inf
     for i in range(n_samples):
-        top = max(top, scores[i, k] - evidences[i])
+        gaps[i] = scores[i, k] - evidences[i]
+        top = max(top, gaps[i])
+    for i in range(n_samples):
+        gap = gaps[i] - top
+        gaps[i] = exp(gap if gap > SMALLEST else SMALLEST)
     sum_ = 0.0
     for i in range(n_samples):
-        share = math.exp(scores[i, k] - evidences[i] - top)
-        responsibilities[i, k] = share
-        sum_ += share
+        responsibilities[i, k] = gaps[i]
+        sum_ += gaps[i]
     return sum_ * math.exp(top), sum_
 
 

@@ -28,8 +28,8 @@ SHORTEST_STEP = 2**-10
 class Products(Protocol):
     """Samples that can be multiplied with."""
 
-    def times(self, weights: Features, /) -> Features:
-        """``samples @ weights.T``."""
+    def times(self, weights: Features, out: Features, /) -> Features:
+        """``samples @ weights.T``, written to `out`."""
 
     def transposed_times(self, values: Features, /) -> Features:
         """``values.T @ samples``."""
@@ -71,21 +71,22 @@ def train_linear_svc(
     column = scale[:, None]
     loss_weight = np.float32(C)
 
-    def outputs_of(weights: Features) -> Features:
-        """Of the layer: weights with the bias as last column."""
-        outputs = samples.times(weights[:, :-1])
+    def outputs_of(weights: Features, out: Features) -> Features:
+        """Of the layer, whose weights have the bias as last column; written to `out`, as new memory is slow to get."""
+        outputs = samples.times(weights[:, :-1], out)
         outputs *= column
         outputs += weights[:, -1]
         return outputs
 
     def back(values: Features) -> Features:
-        """``values.T @ (scaled samples, 1)``."""
-        biases = values.sum(axis=0, dtype=np.float64).astype(np.float32)
-        return np.column_stack([samples.transposed_times(values * column), biases])
+        """``values.T @ (scaled samples, 1)``; the values are overwritten."""
+        biases = values.sum(axis=0)
+        values *= column
+        return np.column_stack([samples.transposed_times(values), biases])
 
     signs = np.where(np.arange(n_classes) == targets[:, None], np.float32(1), np.float32(-1))
     weights = np.zeros((n_classes, shape[1] + 1), dtype=np.float32)
-    outputs = np.zeros_like(signs)
+    outputs, workspace = np.zeros_like(signs), np.empty_like(signs)
     counts = np.bincount(targets, minlength=n_classes)
     goal = tol * np.maximum(np.minimum(counts, len(targets) - counts), 1) / len(targets)
     for newton in range(MAX_NEWTON):
@@ -100,10 +101,12 @@ def train_linear_svc(
         active = slack > 0
 
         def curvature(directions: Features, active: npt.NDArray[np.bool_] = active) -> Features:
-            return np.asarray(directions + 2 * loss_weight * back(active * outputs_of(directions)))
+            curved = outputs_of(directions, workspace)
+            curved *= active
+            return np.asarray(directions + 2 * loss_weight * back(curved))
 
         directions = _conjugate_gradients(curvature, -gradient)
-        along = outputs_of(directions)
+        along = outputs_of(directions, workspace)
         step = _step_lengths(weights, directions, signs * outputs, signs * along, loss_weight)
         weights += step[:, None] * directions
         outputs += step * along

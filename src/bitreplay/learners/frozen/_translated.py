@@ -41,7 +41,8 @@ class Translated:
     """
 
     def __init__(self, features: Features, y: Labels, means: Features, n_past: int) -> None:
-        self.features = features
+        order = np.argsort(y, kind="stable")  # class by class: the samples of a donor are a slice
+        self.features = features[order]
         n_classes = len(means)
         self.donors = np.arange(n_classes)
         if n_past:
@@ -49,10 +50,13 @@ class Translated:
             distances = np.square(new).sum(1) - 2 * past @ new.T  # squared, up to what all donors share
             self.donors[:n_past] = n_past + distances.argmin(1)
         self.shifts = means - means[self.donors]
-        members = [np.flatnonzero(y == donor) for donor in self.donors]
-        self.sources = np.concatenate(members)
-        self.targets = np.repeat(np.arange(n_classes), [len(rows) for rows in members])
-        self._starts = np.concatenate([[0], np.cumsum([len(rows) for rows in members])])
+        first, last = (np.searchsorted(y[order], self.donors, side=side) for side in ("left", "right"))
+        self.sources = np.concatenate([np.arange(begin, end) for begin, end in zip(first, last, strict=True)])
+        self.targets = np.repeat(np.arange(n_classes), last - first)
+        self._blocks = [  # for every class, its rows and the samples they are made of
+            (slice(row, row + end - begin), slice(begin, end))
+            for row, begin, end in zip(np.cumsum(last - first) - (last - first), first, last, strict=True)
+        ]
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -65,16 +69,17 @@ class Translated:
         parts = [np.arange(i, min(i + BLOCK, len(self))) for i in range(0, len(self), BLOCK)]
         return np.concatenate([np.linalg.norm(self[rows], axis=1) for rows in parts])
 
-    def times(self, weights: Features) -> Features:
-        """``rows @ weights.T`` for weights (outputs, d)."""
-        product = (self.features @ weights.T)[self.sources]
-        product += (self.shifts @ weights.T)[self.targets]
-        return np.asarray(product)
+    def times(self, weights: Features, out: Features) -> Features:
+        """``rows @ weights.T`` for weights (outputs, d), written to `out`."""
+        of_samples, of_shifts = self.features @ weights.T, self.shifts @ weights.T
+        for (rows, samples), of_shift in zip(self._blocks, of_shifts, strict=True):
+            np.add(of_samples[samples], of_shift, out=out[rows])
+        return out
 
     def transposed_times(self, values: Features) -> Features:
         """``values.T @ rows`` for values (rows, outputs)."""
         by_sample = np.zeros((len(self.features), values.shape[1]), dtype=values.dtype)
-        for begin, end in zip(self._starts[:-1], self._starts[1:], strict=True):
-            by_sample[self.sources[begin:end]] += values[begin:end]  # no sample occurs twice in a class
-        by_class = np.add.reduceat(values, self._starts[:-1], axis=0)
+        for rows, samples in self._blocks:
+            by_sample[samples] += values[rows]
+        by_class = np.stack([values[rows].sum(axis=0) for rows, _ in self._blocks])
         return np.asarray(by_sample.T @ self.features + by_class.T @ self.shifts)
