@@ -1,15 +1,17 @@
 """Issue 2 on digits: five classes, then one at a time; p=4, K=8, q=4; final accuracy, mean over five seeds."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from bitreplay import GBMClassifier
-from bitreplay.demo._contenders import FineTuning
-from bitreplay.demo._stream import Digits, accuracy
+from bitreplay import GBMClassifier, Thermometer
 from bitreplay.heads import ClosedForm
+from bitreplay.learners.frozen import FineTuning
 
 SEEDS = range(5)
 P, PROTOTYPES, BITS = 4, 8, 4
@@ -23,6 +25,30 @@ class Final:
     true_covariances: float
 
 
+class Day(NamedTuple):
+    features: np.ndarray  # training samples of the new classes only
+    labels: np.ndarray
+    test_features: np.ndarray  # test samples of all classes seen so far
+    test_labels: np.ndarray
+
+
+def days_of(seed):
+    """Pixels as features: five classes on the first day, then one a day."""
+    features, labels = load_digits(return_X_y=True)
+    train, test, train_labels, test_labels = train_test_split(
+        features, labels, test_size=0.25, stratify=labels, random_state=seed
+    )
+    order = np.random.default_rng(seed).permutation(10)
+    for seen in range(5, 11):
+        new = order[:5] if seen == 5 else order[seen - 1 : seen]
+        is_new, is_seen = np.isin(train_labels, new), np.isin(test_labels, order[:seen])
+        yield Day(train[is_new], train_labels[is_new], test[is_seen], test_labels[is_seen])
+
+
+def accuracy(predicted, labels):
+    return float(np.mean(predicted == labels))
+
+
 @pytest.fixture(scope="module")
 def final():
     with threadpool_limits(1):  # small matrices: threads only fight for the cores
@@ -31,16 +57,23 @@ def final():
 
 
 def run(seed):
-    days = list(Digits(seed).days())
+    days = list(days_of(seed))
     last = days[-1]
     assert [len(np.unique(day.labels)) for day in days] == [5, 1, 1, 1, 1, 1]
     heads = [GBMClassifier(PROTOTYPES, BITS, p=P, head=head, random_state=seed) for head in ("closed_form", "replay")]
-    fine_tuning = FineTuning(P, seed)
+    code = Thermometer(P, calibrated=True)
+    code.calibrate(days[0].features)
+    fine_tuning = FineTuning(p=P, seed=seed)
+    fine_tuning.use(code)
     for day in days:
         for head in heads:
             head.partial_fit(day.features, day.labels)
-        fine_tuning.learn(day.features, day.labels)
-    reached = [accuracy(method.predict(last.test_features), last.test_labels) for method in (*heads, fine_tuning)]
+        fine_tuning.partial_fit(code.pack(day.features), day.labels)
+    answers = [
+        *(head.predict(last.test_features) for head in heads),
+        fine_tuning.predict(code.pack(last.test_features)),
+    ]
+    reached = [accuracy(answer, last.test_labels) for answer in answers]
 
     thresholds = np.quantile(days[0].features, [0.2, 0.4, 0.6, 0.8], axis=0).T.astype(np.float32)  # of task 0
     bits, labels = np.concatenate([to_bits(day.features, thresholds) for day in days]), [day.labels for day in days]

@@ -19,15 +19,15 @@ train, test = problem(n=60), problem(n=20, seed=1)
 def test_it_is_the_classifier(head):
     # The same thresholds, and accuracies alike: they differ in the seeds of EM only.
     classifier = GBMClassifier(4, 8, p=3, head=head, random_state=0)
-    for labels in TASKS:
+    for labels in TASKS[:2]:
         classifier.partial_fit(*train.of(labels))
-    method = learn(GBM(prototypes=4, bits=8, p=3, head=head, choose="fixed"), train, TASKS)
+    method = learn(GBM(prototypes=4, bits=8, p=3, head=head, choose="fixed"), train, TASKS[:2])
     assert np.array_equal(method.code.thresholds, classifier.binarizer_.thresholds)
     assert method.memory.fingerprint == classifier.memory_.fingerprint
     assert method.memory.size_bits == classifier.memory_.size_bits == method.memory_bits()
     assert method.working_set_bits() == 8 * classifier.head_.nbytes
-    answers = method.predict(inputs(method, test.X))
-    assert np.mean(answers == classifier.predict(test.X)) > 0.95
+    X, _ = test.of([*TASKS[0], *TASKS[1]])
+    assert np.mean(method.predict(inputs(method, X)) == classifier.predict(X)) > 0.95
 
 
 def test_one_prototype_leaves_nothing_to_chance_and_answers_are_the_classifiers():

@@ -61,16 +61,16 @@ def test_answers_are_labels_of_learned_classes(variant):
 def test_one_class_at_a_time_from_the_first(variant):
     method = learn(make(variant), train, [[70]])
     assert (method.predict(inputs(method, test.X)) == 70).all()
-    learn(method, train, [[3], [11]])
+    learn(method, train, [[3]])
     if not variant.startswith("FineTuning"):
-        floor = 0.6 if method.uses == "bits" else 0.85  # thresholds at the medians of a single class say little
-        assert accuracy(method, [70, 3, 11]) > floor
+        floor = 0.75 if method.uses == "bits" else 0.9  # thresholds at the medians of a single class say little
+        assert accuracy(method, [70, 3]) > floor
 
 
 @every
-@pytest.mark.parametrize("n", [1, 3])
-def test_few_samples_per_class(variant, n):
-    method = learn(make(variant), problem(n=n), TASKS[:2])
+def test_few_samples_per_class(variant):
+    method = learn(make(variant), problem(n=1), TASKS[:1])
+    learn(method, problem(n=3), TASKS[1:2])
     assert set(method.predict(inputs(method, test.X))) <= set(np.concatenate(TASKS[:2]).tolist())
 
 
@@ -93,8 +93,8 @@ def test_saved_and_loaded_it_answers_and_learns_alike(variant):
 def test_same_seed_same_result_and_no_global_random_state(variant):
     torch.manual_seed(3)
     before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
-    again = learn(make(variant), train, TASKS)
-    assert same(again.state_dict(), learned(variant).state_dict())
+    again = learn(make(variant), train, TASKS[:2])
+    assert same(again.state_dict(), learned(variant, 2).state_dict())
     assert torch.equal(torch.get_rng_state(), before)
     assert np.array_equal(np.random.get_state()[1], numpy_before)  # noqa: NPY002
 
@@ -164,7 +164,9 @@ def test_bad_tasks_are_refused_and_change_nothing(variant, n_tasks):
     if n_tasks:
         assert same(method.state_dict(), before)
         assert set(method.predict(good)) <= set(TASKS[0])
-    method.partial_fit(good, y)  # and it goes on as if nothing had been
+    else:
+        method.partial_fit(good, y)  # and it begins as if nothing had been
+        assert set(method.predict(good)) == set(TASKS[1])
 
 
 @every
