@@ -46,7 +46,7 @@ class GaussianReplay(Method):
         Of the draws.
     """
 
-    covariance: Covariance = "diagonal"  # ours: a memory of the size of the others; "full" is points better at a hundred times it
+    covariance: Covariance = "diagonal"  # ours: a memory as small as the others'; "full" is points better
     epochs: int = 5  # as GBM's replay
     batch_size: int = 128  # sec. 4.1 of the GBM paper
     learning_rate: float = 0.03  # ours: on TinyImageNet's features, where 0.01 and 0.1 are a point worse
