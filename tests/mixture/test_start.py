@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from bitreplay.mixture import EMOptions
-from bitreplay.mixture._run import MARGIN, start
+from bitreplay.mixture._run import MARGIN, start, starts
 
 
 def test_starts_lie_around_the_centroid() -> None:
@@ -27,3 +28,14 @@ def test_random_starts_do_not_look_at_the_centroid() -> None:
     a, b = (start(0, np.full(50, c), 8, options, np.random.default_rng(0)) for c in (0.1, 0.9))
     np.testing.assert_array_equal(a.prototypes, b.prototypes)
     assert abs(a.prototypes.mean() - 0.5) < 5 * np.sqrt(1 / 12 / 400)
+
+
+@pytest.mark.parametrize("init", ["centroid", "random"])
+def test_starts_drawn_at_once_are_those_drawn_one_after_the_other(init: str) -> None:
+    centroid, options = np.linspace(0, 1, 13), EMOptions(init=init)
+    together = starts(0, centroid, 3, options, np.random.default_rng(1), 4)
+    one_by_one = np.random.default_rng(1)
+    for run in together:
+        expected = start(0, centroid, 3, options, one_by_one)
+        np.testing.assert_array_equal(run.prototypes, expected.prototypes)
+        np.testing.assert_array_equal(run.weights, expected.weights)

@@ -22,7 +22,7 @@ from bitreplay.bits import BitsLike, PackedBits, pack
 from bitreplay.errors import InputError
 from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._packed_engine import PackedEngine
-from bitreplay.mixture._run import Floats, Run, drop, reseed, start
+from bitreplay.mixture._run import Floats, Run, drop, reseed, starts
 from bitreplay.mixture._torch_engine import TorchEngine
 
 __all__ = ["Mixture", "fit_mixtures", "one_component"]
@@ -193,10 +193,10 @@ def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.rando
 
     # Warm-up: a few steps of every start; the best by objective at that point goes on.
     runs = [
-        start(i, centroids[i], sizes[i], options, generators[i])
+        run
         for i in range(len(centroids))
         if sizes[i] > 1
-        for _ in range(options.n_init)
+        for run in starts(i, centroids[i], sizes[i], options, generators[i], options.n_init)
     ]
     if options.n_init > 1 or options.warmup_iter:  # a single start without warm-up has nothing to be judged by
         _advance(engine, runs, options.warmup_iter, 0.0, options, generators)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bitreplay.mixture._options import EMOptions
 
-__all__ = ["Run", "drop", "reseed", "start"]
+__all__ = ["Run", "drop", "reseed", "start", "starts"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -54,7 +54,14 @@ class Run:
 
 def start(index: int, centroid: Floats, n_components: int, options: EMOptions, rng: np.random.Generator) -> Run:
     """Draw a start: prototypes around the centroid (sec. 3.1) or anywhere, equal weights."""
-    size = (n_components, len(centroid))
+    return starts(index, centroid, n_components, options, rng, 1)[0]
+
+
+def starts(
+    index: int, centroid: Floats, n_components: int, options: EMOptions, rng: np.random.Generator, n: int
+) -> list[Run]:
+    """Draw `n` starts at once: the same as one after the other, but faster."""
+    size = (n, n_components, len(centroid))
     if options.init == "centroid":
         prototypes = rng.standard_normal(size)
         prototypes *= np.sqrt(centroid * (1 - centroid))  # in place: starts take a tenth of the time of a fit
@@ -62,7 +69,7 @@ def start(index: int, centroid: Floats, n_components: int, options: EMOptions, r
     else:
         prototypes = rng.random(size)
     np.clip(prototypes, MARGIN, 1 - MARGIN, out=prototypes)
-    return Run(index, prototypes, np.full(n_components, 1 / n_components), np.zeros(n_components))
+    return [Run(index, one, np.full(n_components, 1 / n_components), np.zeros(n_components)) for one in prototypes]
 
 
 def reseed(run: Run, options: EMOptions, rng: np.random.Generator) -> None:
