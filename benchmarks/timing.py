@@ -24,7 +24,7 @@ import torch
 
 HERE = Path(__file__).resolve().parent
 
-SHORTEST = 2e-3  # seconds; shorter calls are repeated until they take so long together
+SHORTEST = 1e-2  # seconds; shorter calls are repeated until they take so long together: a loop, after its first turns
 MEGABYTE = 1e6
 
 # For processes started from here; this one is limited by use_one_thread.

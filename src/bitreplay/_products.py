@@ -41,7 +41,7 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
     tables = np.empty((8, 1 << CHUNK, 8), dtype=dtype)
     words = bits.words
-    blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE), 8), dtype=np.uint8)
+    blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE)), dtype=np.uint64)
     result = np.empty((len(bits), len(weights)), dtype=dtype)
     for begin in range(0, len(bits), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)

@@ -84,7 +84,7 @@ def test_the_procedure_with_naive_arithmetic(weights: str, d: int, max_iter: int
 
         def step(run: Run = run, bits: naive.Bits = bits, bounds: list[float] = bounds) -> bool:
             after = naive.em(bits, run.prototypes, run.weights, 1, **how)
-            run.prototypes, run.weights, run.counts = after.prototypes, after.weights, after.counts
+            run.replace(after.prototypes, after.weights, after.counts)
             run.steps += 1
             bounds.append(after.bounds[0])
             return bool(after.counts.min() < 5)
@@ -178,7 +178,10 @@ def test_equal_samples_in_a_class() -> None:
 
 def a_run(counts: list[float], d: int = 4000) -> Run:
     rng = np.random.default_rng(0)
-    return Run(0, rng.random((len(counts), d)), np.array(counts) / sum(counts), np.array(counts), steps=7)
+    run = Run.of(0, rng.random((len(counts), d)), np.array(counts) / sum(counts))
+    run.counts[:] = counts
+    run.steps = 7
+    return run
 
 
 def test_a_degenerate_component_gets_half_of_the_heaviest() -> None:

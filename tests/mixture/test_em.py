@@ -138,7 +138,7 @@ def test_a_component_that_rests_on_almost_nothing(kind: str, distance: int) -> N
     expected = shares @ bits / shares.sum()
 
     options = EMOptions(2, min_count=0)
-    run = Run(0, prototypes.copy(), np.full(2, 0.5), np.zeros(2))
+    run = Run.of(0, prototypes, np.full(2, 0.5))
     make_engine(kind, [bits], options).advance([run], 1, tol=0.0, min_count=0)
     np.testing.assert_allclose(run.prototypes[1], expected, atol=1e-6)
     np.testing.assert_allclose(run.prototypes[0], bits.mean(0), atol=1e-6)

@@ -14,10 +14,15 @@ def test_starts_lie_around_the_centroid() -> None:
     centroid = np.full(4, 0.5)
     wide = start(0, centroid, 40_000, EMOptions(), np.random.default_rng(0)).prototypes
     np.testing.assert_allclose(wide.mean(axis=0), 0.5, atol=5 * 0.5 / np.sqrt(40_000))
-    inside = (wide > 0.25) & (wide < 0.75)  # within half a standard deviation: 38.29 % of a normal distribution
-    np.testing.assert_allclose(inside.mean(axis=0), 0.38292, atol=5 * np.sqrt(0.38292 * 0.61708 / 40_000))
+    inside = (wide > 0.25) & (wide < 0.75)  # within half a standard deviation: 0.5 / sqrt(3) of uniform noise
+    share = 0.5 / np.sqrt(3)
+    np.testing.assert_allclose(inside.mean(axis=0), share, atol=5 * np.sqrt(share * (1 - share) / 40_000))
     assert wide.min() == MARGIN
     assert wide.max() == 1 - MARGIN
+    narrow = start(0, np.full(2, 0.5), 40_000, EMOptions(), np.random.default_rng(1)).prototypes - 0.5
+    narrow = narrow[np.abs(narrow) < 0.4]
+    assert abs(narrow.mean()) < 5 * 0.4 / np.sqrt(3 * len(narrow))  # what the margins leave is uniform
+    assert narrow.std() == pytest.approx(0.4 / np.sqrt(3), rel=0.01)
     still = start(0, np.array([0.0, 1.0, 0.3]), 100, EMOptions(), np.random.default_rng(0)).prototypes
     np.testing.assert_array_equal(still[:, 0], MARGIN)  # a constant bit has no spread
     np.testing.assert_array_equal(still[:, 1], 1 - MARGIN)

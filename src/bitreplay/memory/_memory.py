@@ -249,7 +249,7 @@ class BinaryMemory:
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise InputError(f"n must be a positive integer; got {n!r}")
         check_output(output)
-        if not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+        if not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
             raise InputError(f"n_jobs must be a positive integer; got {n_jobs!r}")
         chosen = None
         if classes is not None:
@@ -260,7 +260,7 @@ class BinaryMemory:
         if out is not None:
             check_out(out, output, (int(n), sampler.n_features))
         bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs, out)
-        return bits, labels[rows]
+        return bits, labels.take(rows)
 
     def draw(
         self, n: int, classes: tuple[Label, ...], generator: Generator, prior: Prior = "balanced"
@@ -268,7 +268,7 @@ class BinaryMemory:
         """Draw floats with each row's position in `labels`: what a training loop needs."""
         sampler, positions, _ = self._drawer(classes, prior)
         bits, rows = sampler.draw(n, draw_seed(generator), "float32")
-        return bits, positions[rows]
+        return bits, positions.take(rows)
 
     def _drawer(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
         if prior not in PRIORS:

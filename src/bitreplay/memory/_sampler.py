@@ -51,13 +51,15 @@ class Sampler:
         shape = (*planes.shape[:2], (words + missing) // LANE_WORDS, LANE_WORDS)
         self.planes = np.ascontiguousarray(planes).view(np.uint64).reshape(shape)
         self.order = np.arange(MOST_DIGITS) % len(planes[0])  # the expansion of code / (2^q - 1) repeats the code
+        from bitreplay.memory import _sampler_kernels  # compiled on first use
+
+        self.kernels = _sampler_kernels  # a batch is drawn in so short a time that an import statement would show
 
     def draw(
         self, n: int, seed: int, output: Output, n_jobs: int = 1, out: npt.NDArray[np.float32] | None = None
     ) -> tuple[Any, npt.NDArray[np.int64]]:
         """Draw `n` rows; returns them (floats in `out`, if that is given) and the prototype each came from."""
-        from bitreplay.memory import _sampler_kernels as kernels  # compiled on first use
-
+        kernels = self.kernels
         components = np.empty(n, dtype=np.int64)
         rows: npt.NDArray[Any]
         if output == "float32":

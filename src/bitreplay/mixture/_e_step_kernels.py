@@ -35,39 +35,57 @@ __all__ = ["e_step"]
 NEGLIGIBLE = -32.0  # exp(-32) is 1e-14: nothing that a prototype of some samples would notice
 SMALLEST = -700.0  # exp of less is not a normal float64
 ALMOST_NOTHING = 1e-3  # effective count under which a component's responsibilities are rescaled
+FACTORS = 8  # numbers multiplied before their logarithm is taken: 1e-16, the smallest clamp, to the 8th is far from 0
 SEVERAL, NOBODY = -1, -2
 # Of eight components, as the bits of a byte: the only one, or that there are several, or nobody.
 SOLE = np.array([NOBODY] + [m.bit_length() - 1 if m.bit_count() == 1 else SEVERAL for m in range(1, 256)])
 
 
 @kernel("void(float64[::1], float64, float64, float64[::1], float64[::1])")
-def log_odds(prototypes, low, high, odds, log_zero):
-    """Write log mu - log(1-mu) and log(1-mu), with mu kept in [low, high]."""
+def log_odds(prototypes, low, high, odds, off):
+    """Write log(mu / (1-mu)) and 1-mu, with mu kept in [low, high]."""
     for e in range(prototypes.size):
         mu = prototypes[e]
         mu = mu if mu > low else low
         mu = mu if mu < high else high
-        zero = log(1.0 - mu)
-        log_zero[e] = zero
-        odds[e] = log(mu) - zero
+        off[e] = 1.0 - mu
+        odds[e] = log(mu / (1.0 - mu))
 
 
-@kernel("void(uint8[:,:,::1], int64, float64[:,:,::1], float64[:,::1], float64, float64[:,:,::1])")
+@kernel("void(float64[:,::1], float64[:,::1])")
+def sum_of_logs(factors, logs):
+    """Write the sum over rows of the logarithms of `factors` to the first row of `logs`, by way of products."""
+    n = len(logs)
+    for r in range(n):
+        product = load(factors, r)
+        for j in range(r + n, len(factors), n):
+            product = multiply(product, load(factors, j))
+        store(logs, r, product)
+    flat = logs.ravel()
+    for e in range(flat.size):
+        flat[e] = log(flat[e])
+    sums = load(logs, 0)
+    for r in range(1, n):
+        sums = add(sums, load(logs, r))
+    store(logs, 0, sums)
+
+
+@kernel("void(uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], float64, float64[:,:,::1])")
 def write_scores(blocks, n_features, prototypes, weights, clamp, scores):
     """Write the joint log-probability of every sample and component, summed in float64."""
-    n_blocks, n_samples, _ = blocks.shape
+    n_blocks, n_samples = blocks.shape
     odds = rows_of_eight(BLOCK * n_blocks)
     odds[:] = 0.0  # padding keeps log-odds 0: it counts nothing
-    log_zero = rows_of_eight(n_features)
+    off = rows_of_eight(n_features)
+    logs = rows_of_eight(-(-n_features // FACTORS))
     tables = rows_of_eight(8 << CHUNK).reshape(8, 1 << CHUNK, LANES)
     for g in range(len(prototypes)):
-        log_odds(prototypes[g, :n_features].ravel(), clamp, 1.0 - clamp, odds[:n_features].ravel(), log_zero.ravel())
-        base = load(log_zero, 0)
-        for j in range(1, n_features):
-            base = add(base, load(log_zero, j))
+        log_odds(prototypes[g, :n_features].ravel(), clamp, 1.0 - clamp, odds[:n_features].ravel(), off.ravel())
+        sum_of_logs(off, logs)
+        base = load(logs, 0)
         for k in range(LANES):
-            log_zero[0, k] = math.log(weights[g, k]) if weights[g, k] > 0.0 else -math.inf
-        base = add(base, load(log_zero, 0))
+            logs[0, k] = math.log(weights[g, k]) if weights[g, k] > 0.0 else -math.inf
+        base = add(base, load(logs, 0))
         for i in range(n_samples):
             store(scores[g], i, base)
         for b in range(n_blocks):
@@ -163,7 +181,7 @@ def revive(scores, evidences, responsibilities, k):
 
 
 @kernel(
-    "Tuple((float64, float64, int64))(uint8[:,:,::1], int64, float64[:,:,::1], float64[:,::1], float64, "
+    "Tuple((float64, float64, int64))(uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], float64, "
     "float64[:,:,::1], float64[::1], int32[::1], int32[::1], float64[:,:,::1], float64[:,::1], float64[:,::1])"
 )
 def e_step(blocks, n_features, prototypes, weights, clamp, scores, tops, owners, soft, responsibilities, counts, mass):

@@ -213,10 +213,11 @@ def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.rando
             mixtures.append(one_component(centroid, engine.n_samples[i]))
             continue
         run = best[i]
-        run.prototypes[:, centroid == 1] = 1.0  # a bit that is always set is exactly 1 despite the rounding of sums
+        prototypes = run.prototypes.astype(np.float32)
+        prototypes[:, centroid == 1] = 1.0  # a bit that is always set is exactly 1 despite the rounding of sums
         mixtures.append(
             Mixture(
-                prototypes=run.prototypes.astype(np.float32),
+                prototypes=prototypes,
                 weights=run.weights / run.weights.sum(),
                 count=engine.n_samples[i],
                 n_iter=run.steps - options.warmup_iter,
@@ -250,7 +251,7 @@ def _merge_away(engine: Engine, runs: Sequence[Run], options: EMOptions) -> None
     again.
     """
     while True:
-        pending = [run for run in runs if len(run.degenerate(options.min_count)) and len(run.weights) > 1]
+        pending = [run for run in runs if len(run.degenerate(options.min_count)) and run.n_components > 1]
         if not pending:
             return
         for run in pending:

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from bitreplay._lanes import LANES, kernel, rows_of_eight
+from bitreplay._lanes import LANES, kernel, load, multiply, rows_of_eight, store
 from bitreplay._product_kernels import BLOCK, CHUNK, add_block
 
 __all__ = ["count_bits", "m_step"]
@@ -72,7 +72,7 @@ def _transpose(typing, words, column, members, first, chunks):
             half = len(planes) // 2
             planes = [_zip(builder, planes[i], planes[i + half]) for i in range(half)]
         out = context.make_array(signature.args[4])(context, builder, arguments[4])
-        at = builder.mul(arguments[1], ir.Constant(ir.IntType(64), 64 * 8))
+        at = builder.mul(arguments[1], ir.Constant(ir.IntType(64), 64))
         address = builder.bitcast(builder.gep(out.data, [at]), planes[0].type.as_pointer())
         builder.store(planes[0], address, align=1)
         return context.get_dummy_value()
@@ -84,6 +84,21 @@ def _zip(builder, x, y):
     n = x.type.count
     order = [i // 2 + n * (i % 2) for i in range(2 * n)]
     return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(ir.IntType(32), 2 * n), order))
+
+
+@intrinsic
+def _add_counters(typing, counters, counts, at):
+    """Add 64 counters of a byte each to ``counts[at : at + 64]``."""
+
+    def emit(context, builder, signature, arguments):
+        narrow, wide = (context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 1))
+        doubles = ir.VectorType(ir.DoubleType(), 64)
+        address = builder.bitcast(builder.gep(wide.data, [arguments[2]]), doubles.as_pointer())
+        added = builder.uitofp(builder.load(builder.bitcast(narrow.data, _BYTES.as_pointer()), align=1), doubles)
+        builder.store(builder.fadd(builder.load(address, align=8), added), address, align=8)
+        return context.get_dummy_value()
+
+    return types.void(counters, counts, types.int64), emit
 
 
 @kernel("void(uint64[:,::1], int32[::1], float64[::1])")
@@ -100,14 +115,13 @@ def count_bits(words, members, counts):
                 _count_four(words, w, members, m, counters)
             for m in range(fours, end):
                 _count_one(words, w, members, m, counters)
-            for bit in range(64):
-                counts[64 * w + bit] += counters[bit]
+            _add_counters(counters, counts, 64 * w)
 
 
 @kernel("void(uint64[:,::1], int32[::1], float64[:,::1], float64[:,::1])")
 def sum_soft(words, soft, responsibilities, sums):
     """Write the responsibility-weighted sum of every bit over the soft samples, a multiple of 48."""
-    chunks = np.empty((64 * words.shape[1], 8), dtype=np.uint8)
+    chunks = np.empty(64 * words.shape[1], dtype=np.uint64)
     tables = rows_of_eight(8 << CHUNK).reshape(8, 1 << CHUNK, LANES)
     sums[:] = 0.0
     for first in range(0, len(soft), BLOCK):
@@ -132,16 +146,23 @@ def m_step(words, owners, soft, responsibilities, mass, prototypes):
             members[ends[owners[i]]] = i
             ends[owners[i]] += 1
 
-    hard = np.empty((LANES, n_features), dtype=np.float64)
+    counts = np.empty(n_features, dtype=np.float64)
     sums = rows_of_eight(n_features)
+    inverse = rows_of_eight(1)
     for g in range(groups):
+        sum_soft(words, soft, responsibilities[g], sums)
         begin = ends[g * LANES - 1] if g else 0
         for k in range(LANES):
             end = ends[g * LANES + k]
-            count_bits(words, members[begin:end], hard[k])
+            if begin < end:
+                count_bits(words, members[begin:end], counts)
+                for j in range(n_features):
+                    sums[j, k] += counts[j]
             begin = end
-        sum_soft(words, soft, responsibilities[g], sums)
+            inverse[0, k] = 1.0 / mass[g, k]
+        factors = load(inverse, 0)
         for j in range(n_features):
-            for k in range(LANES):
-                mean = (hard[k, j] + sums[j, k]) / mass[g, k]
-                prototypes[g, j, k] = mean if mean < 1.0 else 1.0
+            store(prototypes[g], j, multiply(load(sums, j), factors))
+        means = prototypes[g].ravel()
+        for e in range(means.size):
+            means[e] = means[e] if means[e] < 1.0 else 1.0

@@ -18,7 +18,6 @@ from bitreplay.mixture._run import Floats, Run
 
 __all__ = ["PackedEngine"]
 
-Blocks = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 
 
@@ -31,9 +30,9 @@ class PackedEngine:
         self.n_features = classes[0].n_features
         self.n_samples = [len(bits) for bits in classes]
         self.words: list[Words] = [bits.words for bits in classes]
-        self.blocks: list[Blocks] = []
+        self.blocks: list[Words] = []
         for words in self.words:
-            blocks = np.empty((-(-self.n_features // BLOCK), len(words), 8), dtype=np.uint8)
+            blocks = np.empty((-(-self.n_features // BLOCK), len(words)), dtype=np.uint64)
             write_chunks(words, blocks)
             self.blocks.append(blocks)
         self.options = options
@@ -59,39 +58,24 @@ class PackedEngine:
             list(pool.map(work, parts))
 
     def _advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
-        from bitreplay._lanes import LANES
         from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, run_em  # compiled on first use
 
         for run in runs:
-            words = self.words[run.index]
-            k = len(run.prototypes)
-            groups = -(-k // LANES)
-            prototypes = np.zeros((groups, 64 * words.shape[1], LANES))
-            weights = np.zeros((groups, LANES))
-            counts = np.zeros((groups, LANES))
-            for g in range(groups):
-                members = run.prototypes[g * LANES : (g + 1) * LANES]
-                prototypes[g, : self.n_features, : len(members)] = members.T
-            weights.reshape(-1)[:k] = run.weights
             bounds = np.empty(steps - run.steps + 1)
             done, status = run_em(
                 self.blocks[run.index],
-                words,
+                self.words[run.index],
                 self.n_features,
-                prototypes,
-                weights,
-                k,
+                run.lanes,
+                run.lane_weights,
+                run.n_components,
                 self.options.weights == "learned",
                 self.options.objective == "expected",
                 self.options.clamp,
                 tol,
                 min_count,
                 steps - run.steps,
-                counts,
+                run.lane_counts,
                 bounds,
             )
-            by_component = prototypes[:, : self.n_features].transpose(0, 2, 1).reshape(-1, self.n_features)
-            run.prototypes = np.ascontiguousarray(by_component[:k])
-            run.weights = weights.reshape(-1)[:k].copy()
-            run.counts = counts.reshape(-1)[:k].copy()
             run.record(bounds[: done if status == DEGENERATE else done + 1], done, converged=status == CONVERGED)

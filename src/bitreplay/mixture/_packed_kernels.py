@@ -28,7 +28,7 @@ SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight
 
 
 @kernel(
-    "UniTuple(int64, 2)(uint8[:,:,::1], uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], int64, boolean, "
+    "UniTuple(int64, 2)(uint64[:,::1], uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], int64, boolean, "
     "boolean, float64, float64, float64, int64, float64[:,::1], float64[::1])"
 )
 def run_em(

@@ -1,7 +1,8 @@
 """One EM run (a start and where it has got to), its random beginning, and what replaces a component that died.
 
 Both engines (packed bits on the CPU, torch elsewhere) advance the same `Run` objects, and everything random happens
-here, in NumPy: the two therefore start alike and can be compared number by number.
+here, in NumPy: the two therefore start alike and can be compared number by number. Parameters lie as the CPU kernels
+want them, eight components side by side; `Run.prototypes` and `Run.weights` show them one component after the other.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import numpy.typing as npt
 
 from bitreplay.mixture._options import EMOptions
 
-__all__ = ["Run", "drop", "reseed", "start", "starts"]
+__all__ = ["LANES", "WORD", "Run", "drop", "reseed", "start", "starts"]
 
 Floats = npt.NDArray[np.float64]
+
+LANES = 8  # components that lie side by side
+WORD = 64  # features are padded to a multiple of it
 
 MARGIN = 0.05  # ours: keeps starts inside (0, 1), as method and logarithms demand; EM soon leaves it behind
 SPLIT = 0.3  # ours: standard deviations between a split component and its halves (benchmarks/reseeding.py)
@@ -26,13 +30,49 @@ class Run:
     """Parameters of one mixture on their way, with what happened so far."""
 
     index: int  # which class of the batch
-    prototypes: Floats  # (K, D)
-    weights: Floats  # (K,)
-    counts: Floats  # (K,) samples that each component rested on in the last M-step
+    n_components: int
+    n_features: int
+    lanes: Floats  # (K / 8, D padded, 8) prototypes; what does not exist is 0
+    lane_weights: Floats  # (K / 8, 8)
+    lane_counts: Floats  # (K / 8, 8) samples that each component rested on in the last M-step
     bounds: list[float] = field(default_factory=list)  # objective per sample after so many steps (re-seedings included)
     reseeded: list[int] = field(default_factory=list)  # steps at which components were re-seeded or dropped
     steps: int = 0
     converged: bool = False
+
+    @classmethod
+    def of(cls, index: int, prototypes: Floats, weights: Floats) -> Run:
+        """The beginning of a run from given parameters, (K, D) and (K,)."""
+        k, d = prototypes.shape
+        groups = -(-k // LANES)
+        lanes = np.zeros((groups, -(-d // WORD) * WORD, LANES))
+        run = cls(index, k, d, lanes, np.zeros((groups, LANES)), np.zeros((groups, LANES)))
+        run.replace(prototypes, weights, np.zeros(k))
+        return run
+
+    def replace(self, prototypes: Floats, weights: Floats, counts: Floats) -> None:
+        """Take over other parameters of the same size."""
+        for group, lanes in enumerate(self.lanes):
+            members = prototypes[LANES * group : LANES * (group + 1)]
+            lanes[: self.n_features, : len(members)] = members.T
+        self.lane_weights.reshape(-1)[: self.n_components] = weights
+        self.lane_counts.reshape(-1)[: self.n_components] = counts
+
+    @property
+    def prototypes(self) -> Floats:
+        """(K, D), a copy."""
+        rows = self.lanes[:, : self.n_features].transpose(0, 2, 1).reshape(-1, self.n_features)
+        return np.ascontiguousarray(rows[: self.n_components])
+
+    @property
+    def weights(self) -> Floats:
+        """(K,), a view."""
+        return self.lane_weights.reshape(-1)[: self.n_components]
+
+    @property
+    def counts(self) -> Floats:
+        """(K,), a view."""
+        return self.lane_counts.reshape(-1)[: self.n_components]
 
     @property
     def objective(self) -> float:
@@ -60,16 +100,30 @@ def start(index: int, centroid: Floats, n_components: int, options: EMOptions, r
 def starts(
     index: int, centroid: Floats, n_components: int, options: EMOptions, rng: np.random.Generator, n: int
 ) -> list[Run]:
-    """Draw `n` starts at once: the same as one after the other, but faster."""
-    size = (n, n_components, len(centroid))
+    """Draw `n` starts at once.
+
+    The noise is uniform: the paper gives its standard deviation only, normal noise leads to the same likelihoods
+    (benchmarks/starts.py), and drawing that would take a tenth of the time of a fit.
+    """
+    n_features = len(centroid)
+    shape = (n, -(-n_components // LANES), -(-n_features // WORD) * WORD, LANES)
+    lanes = rng.random(shape)
+    rows = lanes.reshape(*shape[:2], -1)
     if options.init == "centroid":
-        prototypes = rng.standard_normal(size)
-        prototypes *= np.sqrt(centroid * (1 - centroid))  # in place: starts take a tenth of the time of a fit
-        prototypes += centroid
-    else:
-        prototypes = rng.random(size)
-    np.clip(prototypes, MARGIN, 1 - MARGIN, out=prototypes)
-    return [Run(index, one, np.full(n_components, 1 / n_components), np.zeros(n_components)) for one in prototypes]
+        eight = np.zeros((shape[2], LANES))
+        eight[:n_features] = centroid[:, None]
+        centre = eight.reshape(-1)
+        width = np.sqrt(12 * centre * (1 - centre))  # a uniform number has a standard deviation of 1 / sqrt(12)
+        rows *= width
+        rows += centre - width / 2
+    np.clip(rows, MARGIN, 1 - MARGIN, out=rows)
+    weights = np.full((n, shape[1], LANES), 1 / n_components)
+    lanes[:, :, n_features:] = 0.0
+    if n_components % LANES:
+        lanes[:, -1, :, n_components % LANES :] = 0.0
+        weights[:, -1, n_components % LANES :] = 0.0
+    counts = np.zeros_like(weights)
+    return [Run(index, n_components, n_features, lanes[i], weights[i], counts[i]) for i in range(n)]
 
 
 def reseed(run: Run, options: EMOptions, rng: np.random.Generator) -> None:
@@ -78,23 +132,25 @@ def reseed(run: Run, options: EMOptions, rng: np.random.Generator) -> None:
 
     Both halves move, because a noisy copy beside an untouched original would lose every sample to it again.
     """
+    prototypes, weights, counts = run.prototypes, run.weights.copy(), run.counts.copy()
     for k in run.degenerate(options.min_count):
-        donor = int(np.argmax(run.counts))
-        centre = run.prototypes[donor].copy()
+        donor = int(np.argmax(counts))
+        centre = prototypes[donor].copy()
         noise = SPLIT * np.sqrt(centre * (1 - centre)) * rng.standard_normal(len(centre))
-        run.prototypes[donor] = np.clip(centre + noise, MARGIN, 1 - MARGIN)
-        run.prototypes[k] = np.clip(centre - noise, MARGIN, 1 - MARGIN)
-        run.counts[[donor, k]] = run.counts[donor] / 2
+        prototypes[donor] = np.clip(centre + noise, MARGIN, 1 - MARGIN)
+        prototypes[k] = np.clip(centre - noise, MARGIN, 1 - MARGIN)
+        counts[[donor, k]] = counts[donor] / 2
         if options.weights == "learned":
-            run.weights[[donor, k]] = run.weights[donor] / 2
-    run.weights /= run.weights.sum()
+            weights[[donor, k]] = weights[donor] / 2
+    run.replace(prototypes, weights / weights.sum(), counts)
     run.reseeded.append(run.steps)
 
 
 def drop(run: Run, component: int) -> None:
     """Remove a component; the samples it rested on go to the others in the next E-step."""
-    run.prototypes = np.delete(run.prototypes, component, axis=0)
-    run.weights = np.delete(run.weights, component)
-    run.weights /= run.weights.sum()
-    run.counts = np.delete(run.counts, component)
+    prototypes, weights, counts = (np.delete(a, component, axis=0) for a in (run.prototypes, run.weights, run.counts))
+    smaller = Run.of(run.index, prototypes, weights / weights.sum())
+    run.n_components -= 1
+    run.lanes, run.lane_weights, run.lane_counts = smaller.lanes, smaller.lane_weights, smaller.lane_counts
+    run.counts[:] = counts
     run.reseeded.append(run.steps)

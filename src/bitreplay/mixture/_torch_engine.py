@@ -158,4 +158,4 @@ class _Batch:
         )
         for run, (c, r) in zip(self.runs, self.slot, strict=True):
             k = len(run.weights)
-            run.prototypes, run.weights, run.counts = (a[c, r, :k].copy() for a in (prototypes, weights, counts))
+            run.replace(*(a[c, r, :k] for a in (prototypes, weights, counts)))
