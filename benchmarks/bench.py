@@ -14,6 +14,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
+import binary_inference
 import fit
 import head_update
 import inference
@@ -22,7 +23,7 @@ import start_up
 from timing import HEADINGS, HERE, Row, show, use_one_thread
 
 ROOT = HERE.parent
-PARTS = (start_up, fit, sampling, head_update, inference)
+PARTS = (start_up, fit, sampling, head_update, inference, binary_inference)
 PACKAGES = ("bitreplay", "numpy", "numba", "torch", "scikit-learn", "scipy", "stepmix", "pomegranate")
 PLOT = ROOT / "docs" / "images" / "growth.png"
 

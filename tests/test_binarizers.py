@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bitreplay import Heaviside, Thermometer
-from bitreplay.binarizers import Identity, rebuild
+from bitreplay.binarizers import Identity, Native, rebuild
 from bitreplay.errors import InputError
 
 features = hnp.arrays(np.float32, (4, 3), elements=st.floats(-1, 2, width=32))
@@ -193,3 +193,18 @@ def test_calibrated_thresholds_travel_in_a_state_dict():
 
 def test_heaviside_takes_maps_of_any_precision():
     assert Heaviside(3, f=1)(torch.zeros(2, 3, 4, 4, dtype=torch.float64)).shape == (2, 3, 4, 4)
+
+
+def test_native_bits_are_the_signs_of_features_and_g_sees_signs():
+    binarizer = Native()
+    features = torch.tensor([[1.0, -1.0, 1.0, 0.0, -0.2]], requires_grad=True)
+    seen = binarizer(features)
+    assert seen.tolist() == [[1, -1, 1, 1, -1]]
+    seen.sum().backward()
+    assert features.grad.tolist() == [[1] * 5]
+    bits = binarizer.pack(features.detach().numpy())
+    assert bits.unpack().tolist() == [[1, 0, 1, 1, 0]]
+    assert torch.equal(binarizer.decode(torch.from_numpy(bits.unpack(np.float32))), seen.detach())
+    again = rebuild(*binarizer.describe())
+    assert isinstance(again, Native)
+    assert again.fingerprint(5) == binarizer.fingerprint(5) != Identity().fingerprint(5)

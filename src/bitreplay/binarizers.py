@@ -19,9 +19,9 @@ from torch import nn
 from bitreplay.bits import PackedBits, concatenate, pack
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint
-from bitreplay.nn import heaviside, straight_through
+from bitreplay.nn import heaviside, sign, straight_through
 
-__all__ = ["Binarizer", "Heaviside", "Identity", "Thermometer", "rebuild"]
+__all__ = ["Binarizer", "Heaviside", "Identity", "Native", "Thermometer", "rebuild"]
 
 Rounding = Literal["floor", "nearest"]
 
@@ -273,7 +273,39 @@ class Identity(Binarizer):
         return Fingerprint(n_features, encoder=encoder)
 
 
-KINDS: dict[str, type[Binarizer]] = {c.kind: c for c in (Thermometer, Heaviside, Identity)}
+class Native(Binarizer):
+    """For features that are ±1 already, as binary networks give them: a bit is set where the feature is at least 0.
+
+    G sees ±1, as every layer of such a network does.
+
+    Examples
+    --------
+    >>> binarizer = Native()
+    >>> bits = binarizer.encode(torch.tensor([[-1.0, 1.0, 1.0]]))
+    >>> bits.tolist(), binarizer.decode(bits).tolist()
+    ([[0.0, 1.0, 1.0]], [[-1.0, 1.0, 1.0]])
+    """
+
+    kind = "native"
+
+    def encode(self, features: torch.Tensor) -> torch.Tensor:
+        """Bits of features (..., d)."""
+        return (features >= 0).to(features.dtype)
+
+    def decode(self, bits: torch.Tensor) -> torch.Tensor:
+        """±1 for given bits."""
+        return 2 * bits - 1
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """The signs, with a straight-through gradient."""
+        return sign(features)
+
+    def fingerprint(self, n_features: int, encoder: str = "") -> Fingerprint:
+        """Identity of the bits: their number and the rule."""
+        return Fingerprint(n_features, thresholds=hashlib.sha256(b">= 0").hexdigest(), encoder=encoder)
+
+
+KINDS: dict[str, type[Binarizer]] = {c.kind: c for c in (Thermometer, Heaviside, Identity, Native)}
 
 
 def rebuild(content: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Binarizer:

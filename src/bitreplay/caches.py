@@ -25,7 +25,7 @@ import numpy as np
 
 from bitreplay.errors import InputError
 
-__all__ = ["Entry", "building", "cache_root", "clean", "entries", "find", "folder", "key", "resuming"]
+__all__ = ["Entry", "alone", "building", "cache_root", "clean", "entries", "find", "folder", "key", "resuming"]
 
 META = "meta.json"  # written last: an entry without it is not complete
 PART = ".part"  # ending of folders that are being built, or that a killed process left behind
@@ -145,7 +145,7 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
     working = target.with_name(f".{target.name}{PART}")
     with contextlib.suppress(OSError):  # the error below says it better
         target.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(target.with_name(f".{target.name}.lock")):
+    with alone(target.with_name(f".{target.name}.lock")):
         if find(kind, key) is not None:
             yield None
             return
@@ -165,14 +165,14 @@ def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
 
 
 @contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def alone(lock: Path) -> Iterator[None]:
     """Wait until no other process holds the lock; where the system has no such locks, nobody waits."""
     try:
         file = lock.open("w")
     except OSError as error:
         raise InputError(
-            f"cannot write to the cache {cache_root()} ({error.strerror}); "
-            "set $BITREPLAY_CACHE to a folder that can be written to"
+            f"cannot write to {lock.parent} ({error.strerror}); "
+            "if that is the cache, set $BITREPLAY_CACHE to a folder that can be written to"
         ) from None
     with file:
         with contextlib.suppress(ImportError):

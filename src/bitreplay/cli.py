@@ -25,7 +25,7 @@ __all__ = ["commands", "main"]
 EXTRA = ("jsonargparse", "docstring_parser", "rich", "matplotlib")
 DESCRIPTION = "Class-incremental learning with a generative binary memory."
 FAILED, INTERRUPTED = 2, 130  # exit codes: argparse's, and the shell's for Ctrl-C
-RESUMING = ("demo", "run", "compare", "train")  # commands that go on where they stopped
+RESUMING = ("demo", "run", "compare", "reproduce", "train")  # commands that go on where they stopped
 GOES_ON = "; the same command goes on from here"
 
 # How jsonargparse says it, and how people do.
@@ -35,6 +35,9 @@ PLAIN = {
     r"the following arguments are required: \w+\.(\w+)": r"needed: \1",
     r'Parser key "([^"]+)":': r"--\1:",
     r"Does not validate against .*? Errors: - Expected an? <class '([^']+)'> - .* Given value: ": r"expected \1, got ",
+    r"Does not validate against .*? Errors: - Expected an? typing\.Literal\[([^]]+)\] - .* Given value: ": (
+        r"expected one of \1, got "
+    ),
     r"Does not validate against .*? Errors: - (.*?) - Expected .* Given value: .*": r"\1",
     r"Expected an? <class '([^']+)'>\. Got value: ": r"expected \1, got ",
     r"Expected an? typing\.Literal\[([^]]+)\]\. Got value: ": r"expected one of \1, got ",
@@ -47,7 +50,7 @@ def commands() -> Commands:
     """Commands by name. Imported here and not above, as they need the extra."""
     from bitreplay import commands as functions
 
-    order = ("demo", "run", "compare", "train", "report", "memory", "data", "cache")
+    order = ("demo", "run", "compare", "reproduce", "train", "report", "memory", "data", "cache")
     return {name: getattr(functions, name) for name in order}
 
 

@@ -107,7 +107,9 @@ class Encoder:
     def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto") -> Encoder:
         """An encoder that was trained on task 0."""
         name = trained.backbone_name or "own network"
-        pretrained = BACKBONES[name].pretrained if name in BACKBONES else ""
+        options = trained.backbone_options
+        from_nothing = options.get("pretrained") is False or options.get("weights", "given") is None
+        pretrained = BACKBONES[name].pretrained if name in BACKBONES and not from_nothing else ""
         return cls(
             trained.backbone,
             trained.preprocessing,
@@ -116,6 +118,11 @@ class Encoder:
             pretrained=pretrained,
             device=device,
         )
+
+    @property
+    def tail(self) -> Callable[[int, int], nn.Module] | None:
+        """Makes what follows the tap of a backbone that ends before its end, such as QuickNet; None for others."""
+        return getattr(self.backbone, "tail", None)
 
     def notes(self) -> dict[str, str]:
         """What a reader of results must know of the encoder."""

@@ -41,5 +41,9 @@ def test_only_pretrained_backbones_name_a_data_set():
     assert {name: backbone.pretrained for name, backbone in BACKBONES.items()} == {
         "resnet18": "",
         "small_cnn": "",
+        "binary_vgg": "",
         "efficientnet_lite0": "ImageNet",
+        "quicknet_small": "ImageNet",
+        "quicknet": "ImageNet",
+        "quicknet_large": "ImageNet",
     }

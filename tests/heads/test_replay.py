@@ -9,6 +9,7 @@ from bitreplay.binarizers import Identity, Thermometer
 from bitreplay.errors import InputError
 from bitreplay.heads import Replay
 from bitreplay.heads._replay import _balanced_rows
+from bitreplay.nn import BinaryConv2d, BinaryLinear
 
 
 def blob(rng, centre, n):
@@ -140,9 +141,80 @@ def test_thermometer_codes_are_decoded_before_g():
     assert head._network[0].in_features == 10
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_binary_layers_are_trained_within_their_bounds(optimizer):
+    def binary(n_inputs, n_classes):
+        return torch.nn.Sequential(BinaryLinear(n_inputs, 32, clip=0.5), BinaryLinear(32, n_classes, clip=0.3))
+
+    train, _ = problem(3)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    head = Replay(module=binary, optimizer=optimizer, lr=0.2, epochs=1, min_steps=20).fit(memory, Identity(), 0)
+    first, last = head.network
+    assert first.weight.abs().max().item() == pytest.approx(0.5)  # some are at the bound, none beyond
+    assert last.weight.abs().max().item() <= 0.3 + 1e-6
+    assert head.nbytes == (64 * 32 + 32 * 3) // 8  # one bit per weight
+
+
+def test_adam_and_sgd_differ():
+    train, test = problem(3)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    scores = [
+        Replay(optimizer=name, lr=0.01, min_steps=20).fit(memory, Identity(), 0).scores(test[0])
+        for name in ("sgd", "adam")
+    ]
+    assert not np.array_equal(*scores)
+
+
+@pytest.mark.parametrize("batch_size", [2, 1000])
+def test_batches_may_be_tiny_or_larger_than_the_data(batch_size):
+    train, test = problem(3)
+    head, memory = Replay(epochs=1, min_steps=300, lr=0.02, batch_size=batch_size), BinaryMemory(4)
+    head = learn(head, memory, {c: train[c] for c in (0, 1)}, 0)
+    head = learn(head, memory, {2: train[2]}, 1)
+    assert accuracy(head, memory, test) > 0.9
+
+
+def test_spatial_embeddings_of_a_quicknet():
+    # D = 12544 as in sec. 5.1: 256 maps of 7 x 7, which G's first layers see as such.
+    class Maps(torch.nn.Module):
+        def __init__(self, n_inputs, n_classes):
+            super().__init__()
+            self.channels = n_inputs // 49
+            self.convolution = BinaryConv2d(self.channels, 8, 3, padding=1)
+            self.normalise = torch.nn.BatchNorm2d(8)
+            self.last = torch.nn.Linear(8, n_classes)
+
+        def forward(self, bits):
+            maps = self.normalise(self.convolution(2 * bits.view(-1, self.channels, 7, 7) - 1))
+            return self.last(maps.relu().mean((2, 3)))
+
+    rng = np.random.default_rng(0)
+    centres = np.repeat(rng.random((3, 256)), 49, axis=1)  # classes differ in how active their channels are
+    train = {c: blob(rng, centres[c], 20) for c in range(3)}
+    head, memory = (
+        Replay(module=Maps, optimizer="adam", lr=0.01, epochs=1, min_steps=15, batch_size=24),
+        BinaryMemory(3),
+    )
+    head = learn(head, memory, {c: train[c] for c in (0, 1)}, 0)
+    head = learn(head, memory, {2: train[2]}, 1)
+    assert memory.size_bits == 3 * 2 * 12544 * 3
+    assert accuracy(head, memory, {c: blob(rng, centres[c], 10) for c in range(3)}) > 0.9
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"epochs": 0}, {"batch_size": 1}, {"lr": 0.0}, {"epochs": 1.5}, {"prior": "x"}, {"hidden": (0,)}, {"module": 5}],
+    [
+        {"optimizer": "lion"},
+        {"epochs": 0},
+        {"batch_size": 1},
+        {"lr": 0.0},
+        {"epochs": 1.5},
+        {"prior": "x"},
+        {"hidden": (0,)},
+        {"module": 5},
+    ],
 )
 def test_bad_options_are_refused(options):
     with pytest.raises(InputError):

@@ -12,6 +12,7 @@ from bitreplay.learners.frozen import (
     GaussianReplay,
     Joint,
     LatentReplay,
+    LatentReplayCWR,
     NearestMean,
     RandomRidge,
     StreamingLDA,
@@ -26,6 +27,12 @@ VARIANTS = {
     "GBM replay": (
         lambda seed=0: GBM(prototypes=2, bits=8, p=2, head="replay", epochs=1, seed=seed),
         lambda n: 2 * 2 * D * 8 * n,
+    ),
+    "GBM hidden": (
+        lambda seed=0: GBM(
+            prototypes=1, bits=8, head="replay", classifier="hidden", epochs=1, min_steps=60, batch_size=32, seed=seed
+        ),
+        lambda n: D * 8 * n,
     ),
     "GBM bayes": (lambda seed=0: GBM(prototypes=2, p=2, head="bayes", seed=seed), lambda n: 2 * 2 * D * 3 * n),
     "GBM heaviside": (
@@ -49,6 +56,11 @@ VARIANTS = {
         lambda n: n * (D + D * D) * FLOAT,
     ),
     "LatentReplay": (lambda seed=0: LatentReplay(exemplars=10, epochs=1, seed=seed), lambda n: 10 * D * n),
+    "LatentReplay binary": (
+        lambda seed=0: LatentReplay(exemplars=10, selection="herding", classifier="binary", epochs=1, seed=seed),
+        lambda n: 10 * D * n,
+    ),
+    "LatentReplayCWR": (lambda seed=0: LatentReplayCWR(exemplars=10, epochs=1, seed=seed), lambda n: 10 * D * n),
 }
 
 TASKS = ([70, 3, 11, 42], [5], [8, 1])  # unequal, one class alone, labels that are neither sorted nor positions

@@ -214,6 +214,12 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
         ("GaussianReplay", {"learning_rate": "fast"}),
         ("LatentReplay", {"exemplars": -3}),
         ("LatentReplay", {"seed": -1}),
+        ("LatentReplay", {"selection": "best"}),
+        ("LatentReplay", {"classifier": "conv"}),
+        ("LatentReplay", {"learning_rate": 0}),
+        ("LatentReplay", {"min_steps": 0}),
+        ("LatentReplayCWR", {"batch_size": 1}),
+        ("GBM", {"classifier": "hidden"}),
     ],
 )
 def test_options_are_checked_when_given(name, options):

@@ -32,7 +32,7 @@ def test_defaults_follow_the_data() -> None:
     [
         ({"encoder": "resnet81"}, r"encoder must be one of resnet18, .* or a folder that `bitreplay train` wrote"),
         ({"encoder": "."}, "encoder must be one of"),
-        ({"preset": "fast"}, "preset must be one of paper, cpu, digits; got 'fast'"),
+        ({"preset": "fast"}, "preset must be one of paper, cpu, .*; got 'fast'"),
     ],
 )
 def test_wrong_words_are_refused(options: dict[str, str], message: str) -> None:
@@ -66,3 +66,9 @@ def test_what_is_prepared_computes_features_before_anybody_learns(network: Path)
     assert caches.entries() == []
     assert prepared.encoder is prepared.encoder
     assert [entry.kind for entry in caches.entries()] == ["features", "features"]
+
+
+def test_a_binary_network_has_its_own_preset_unless_another_is_named() -> None:
+    assert Setting(encoder="binary_vgg").preset_name == "cpu_binary"
+    assert Setting(encoder="binary_vgg", preset="digits").preset_name == "digits"
+    assert Setting(encoder="resnet18").preset_name == "cpu"

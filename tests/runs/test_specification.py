@@ -49,7 +49,7 @@ def test_every_default_can_be_typed(name: str) -> None:
     [
         ("GMB", r"no learner 'GMB'; there are GBM, .*; did you mean GBM\?$"),
         ("fetril", r"did you mean FeTrIL\?$"),
-        ("xyzzy", r"no learner 'xyzzy'; there are GBM, .*LatentReplay$"),
+        ("xyzzy", r"no learner 'xyzzy'; there are GBM, .*LatentReplay"),
         ("", r"no learner ''"),
         ("GBM:protoypes=4", r"GBM has no option 'protoypes'; it has prototypes, .*; did you mean prototypes\?$"),
         ("GBM:xyzzy=4", r"GBM has no option 'xyzzy'; it has prototypes, .*n_jobs$"),

@@ -58,5 +58,5 @@ def test_phases():
 
 
 def test_unknown_binarizers_are_refused():
-    with pytest.raises(InputError, match="thermometer, heaviside, none"):
+    with pytest.raises(InputError, match="thermometer, heaviside, native, none"):
         built(torch.zeros(1, 2), "sign")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
+from bitreplay.caches import alone
 from bitreplay.memory._file import read
 from bitreplay.training import train_base
 from bitreplay.training._log import TrainingLog
-from bitreplay.training._train import _alone
 from tests.training.problems import ARGUMENTS, tiny_task
 
 pytest.importorskip("lightning_fabric", reason="Lightning Fabric is not installed")
@@ -91,10 +91,10 @@ def test_the_lock_lets_one_in_at_a_time(tmp_path):
     order = []
 
     def second() -> None:
-        with _alone(tmp_path / ".lock"):
+        with alone(tmp_path / ".lock"):
             order.append("second")
 
-    with _alone(tmp_path / ".lock"):
+    with alone(tmp_path / ".lock"):
         thread = threading.Thread(target=second)
         thread.start()
         thread.join(0.2)  # it waits

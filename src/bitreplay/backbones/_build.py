@@ -13,8 +13,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from bitreplay.backbones._binary_vgg import BinaryVGG
 from bitreplay.backbones._efficientnet_lite import EfficientNetLite0
 from bitreplay.backbones._preprocessing import Preprocessing
+from bitreplay.backbones._quicknet import quicknet, quicknet_large, quicknet_small
 from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
 from bitreplay.errors import InputError
@@ -34,22 +36,33 @@ class Backbone:
         What it expects, as long as it is not trained on other images.
     pretrained : str
         The data set whose images its weights have seen, to be named beside every result; "" for none.
+    binary : bool
+        Whether its features are ±1 already. Such a network codes pixels in its own way: it is trained with the
+        preprocessing given here, not with one made for its images.
     """
 
     build: Callable[..., nn.Module]
     preprocessing: Preprocessing
     pretrained: str = ""
+    binary: bool = False
 
+
+# larq-zoo's preprocessing of ImageNet, without its crop: smaller images are enlarged as a whole.
+QUICKNET = Preprocessing(mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225), size=224, interpolation="bicubic")
 
 BACKBONES: dict[str, Backbone] = {
     "resnet18": Backbone(ResNet, Preprocessing()),
     "small_cnn": Backbone(SmallCNN, Preprocessing()),
+    "binary_vgg": Backbone(BinaryVGG, Preprocessing(mean=(0.0,), std=(1.0,)), binary=True),
     "efficientnet_lite0": Backbone(
         EfficientNetLite0,
         # Scaling of the network's own training code; 112 px is ours: the most accurate of 96 to 160 on CIFAR-100.
         Preprocessing(mean=(127 / 255,), std=(128 / 255,), size=112, interpolation="bicubic"),
         pretrained="ImageNet",
     ),
+    "quicknet_small": Backbone(quicknet_small, QUICKNET, pretrained="ImageNet"),
+    "quicknet": Backbone(quicknet, QUICKNET, pretrained="ImageNet"),
+    "quicknet_large": Backbone(quicknet_large, QUICKNET, pretrained="ImageNet"),
 }
 
 

@@ -120,6 +120,8 @@ class Convolution3x3(nn.Conv2d):
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions with a shortcut around them."""
 
+    activate = True  # the last block of LUCIR's network has no ReLU behind it
+
     def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
         super().__init__()
         self.conv1 = Convolution3x3(in_channels, out_channels, stride)
@@ -136,7 +138,7 @@ class BasicBlock(nn.Module):
         residual = torch.relu_(self.bn1(self.conv1(maps)))
         residual = self.bn2(self.conv2(residual))
         shortcut = maps if self.downsample is None else self.downsample(maps)
-        return torch.relu_(residual + shortcut)
+        return torch.relu_(residual + shortcut) if self.activate else residual + shortcut
 
 
 def _stage(in_channels: int, out_channels: int, blocks: int, stride: int) -> nn.Sequential:

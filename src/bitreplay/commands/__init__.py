@@ -6,7 +6,8 @@ from bitreplay.commands._data import data
 from bitreplay.commands._demo import demo
 from bitreplay.commands._memory import memory
 from bitreplay.commands._report import report
+from bitreplay.commands._reproduce import reproduce
 from bitreplay.commands._run import run
 from bitreplay.commands._train import train
 
-__all__ = ["cache", "compare", "data", "demo", "memory", "report", "run", "train"]
+__all__ = ["cache", "compare", "data", "demo", "memory", "report", "reproduce", "run", "train"]

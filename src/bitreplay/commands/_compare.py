@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,17 @@ from typing import Any
 from rich.console import Console
 
 from bitreplay import metrics
-from bitreplay.learners import LEARNERS
+from bitreplay.learners import FROZEN
 from bitreplay.report import terminal_table, write_report, write_summary
-from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
+from bitreplay.runs import (
+    COMPARISONS,
+    RunFolder,
+    Scale,
+    Setting,
+    Specification,
+    compare_learners,
+    named_comparison,
+)
 
 __all__ = ["compare"]
 
@@ -26,16 +34,19 @@ def compare(
     n_jobs: int = 1,
     dask: str | None = None,
     results: Path | str | None = None,
+    scale: Scale = "cpu",
     **setting: Any,
 ) -> None:
     """Compare learners on one encoder and one sequence of tasks.
 
-    An interrupted comparison goes on with the runs that are missing.
+    An interrupted comparison goes on with the runs that are missing. `--preset table-1` stands for all options of the
+    paper's main table, and `--scale` says for which machine; what is given besides wins.
 
     Parameters
     ----------
     learners : list of str, optional
-        Names as for `run`, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default all.
+        Names as for `run`, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default
+        those of the preset, or all that use a frozen encoder.
     seeds : list of int, optional
         Seeds of the learners: `--seeds 0 1 2`. By default 0.
     output : Path or str
@@ -48,12 +59,18 @@ def compare(
         Address of a Dask scheduler that runs the learners instead.
     results : Path or str, optional
         Also write the table's numbers, with command, machine and date, to this JSON file.
+    scale : {"cpu", "paper"}
+        Size of `--preset table-1`: one that two cores can do, or the paper's own, for a GPU.
     **setting
         Data, tasks and encoder.
     """
     console = Console()
-    chosen = Setting(**setting)
-    specifications = [Specification.parse(text) for text in learners or LEARNERS]
+    default: Iterable[str] = FROZEN
+    if (preset := setting.get("preset")) in COMPARISONS:
+        chosen, default = named_comparison(str(preset), scale, setting)
+    else:
+        chosen = Setting(**setting)
+    specifications = [Specification.parse(text) for text in learners or default]
     seeds = seeds or [0]
     for seed in seeds:
         specifications[0].make(seed)  # refuses a wrong seed before anything long begins

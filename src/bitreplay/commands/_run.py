@@ -32,9 +32,11 @@ def run(
     Parameters
     ----------
     learner : str
-        GBM, FineTuning, Joint, NearestMean, FeTrIL, FeCAM, StreamingLDA, RandomRidge, GaussianReplay or LatentReplay.
-        Options follow: `--learner GBM --learner.prototypes 16`, or in short `--learner GBM:prototypes=16`;
-        `--learner.help GBM` lists them.
+        GBM, FineTuning, Joint, NearestMean, FeTrIL, FeCAM, StreamingLDA, RandomRidge, GaussianReplay, LatentReplay or
+        LatentReplayCWR.
+        Those that train the whole network: FullFineTuning, FullJoint, iCaRL, EEIL, LUCIR, LwF-MC, EWC, PASS, IL2A or
+        TrainableGBM. Options follow: `--learner GBM --learner.prototypes 16`, or in short `--learner
+        GBM:prototypes=16`; `--learner.help GBM` lists them.
     seed : int
         Seed of the learner.
     output : Path or str

@@ -7,6 +7,7 @@ Typed                                       Read
 ``--train_accuracy``                        ``--train_accuracy true``
 ``--learner GBM --learner.prototypes 4``    ``--learner GBM:prototypes=4``
 ``cache clean``                             ``cache --action clean``
+``reproduce table-5``                       ``reproduce --experiment table-5``
 ==========================================  ==============================
 """
 
@@ -35,7 +36,7 @@ def as_read(words: Sequence[str], parser: ArgumentParser) -> list[str]:
     if LEARNER in options:
         given = _with_learner_options(given, str(parser.get_default("learner")))
     positional = [action for action in parser._actions if not action.option_strings]
-    choices = [name for name, action in options.items() if get_origin(type_of(action)) is Literal]
+    choices = [name for name, action in options.items() if _is_choice(type_of(action))]
     read = _values(plain, type_of(positional[0])) if positional else [*(choices[:1] if plain else []), *plain]
     for option, values in given:
         name, equals, value = option.partition("=")
@@ -54,6 +55,11 @@ def type_of(action: Any) -> Any:
 def is_list(kind: Any) -> bool:
     """Whether values may be lists."""
     return any(get_origin(one) is list for one in _alternatives(kind))
+
+
+def _is_choice(kind: Any) -> bool:
+    """Whether values are words of a list, and perhaps none."""
+    return any(get_origin(one) is Literal for one in _alternatives(kind))
 
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:

@@ -118,6 +118,7 @@ def make_scenario(
     increment: int | None = None,
     sizes: Sequence[int] | None = None,
     order: int | Sequence[int] | None = 1993,  # the field's convention since iCaRL's code (Rebuffi et al. 2017)
+    classes: int | None = None,
     samples_per_class: int | None = None,
     seed: int = 0,
 ) -> Scenario:
@@ -140,6 +141,8 @@ def make_scenario(
     order : int, sequence of int or None
         Order in which the classes are learned: a seed (as `numpy.random.RandomState(order).permutation`), the classes
         themselves, or None for the order that they have.
+    classes : int, optional
+        Only the first so many classes of that order; all others are left out.
     samples_per_class : int, optional
         Few-shot learning: the tasks after task 0 get only so many training samples of each class. Task 0 keeps all, as
         in the field's few-shot benchmarks (Tao et al. 2020).
@@ -158,17 +161,18 @@ def make_scenario(
        2        2        40    72  6, 7
        3        2        40    71  8, 9
     """
-    n_classes = dataset.n_classes
-    classes = _class_order(order, n_classes)
-    widths = task_sizes(n_classes, tasks, base, increment, sizes)
+    if classes is not None:
+        check_integer("classes", classes, 1, dataset.n_classes)
+    learned = _class_order(order, dataset.n_classes)[:classes]
+    widths = task_sizes(len(learned), tasks, base, increment, sizes)
     if samples_per_class is not None:
         check_integer("samples_per_class", samples_per_class, 1)
     check_integer("seed", seed, 0)
-    _check_samples(dataset, classes[widths[0] :], samples_per_class)
+    _check_samples(dataset, learned[widths[0] :], samples_per_class)
     built = []
     begin = 0
     for task, width in enumerate(widths):
-        mine = classes[begin : begin + width]
+        mine = learned[begin : begin + width]
         begin += width
         train = _few(dataset, mine, samples_per_class, seed) if task and samples_per_class else _of(dataset.train, mine)
         built.append(

@@ -12,7 +12,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,12 @@ from bitreplay.bits import PackedBits, concatenate
 from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Label, Prior
+from bitreplay.nn import binary_layers, keep_clipped
 
-__all__ = ["Replay"]
+__all__ = ["MakeModule", "OptimizerName", "Replay", "make_layers"]
 
 MakeModule = Callable[[int, int], nn.Module]
+OptimizerName = Literal["sgd", "adam"]
 
 SMALL = 2**20  # ours: parameters of a G that one thread trains fastest
 
@@ -46,11 +48,13 @@ class Replay:
         again, and what fits is copied from the old G: parameters of equal shape, and the leading rows of those that
         grew.
     epochs, min_steps : int
-        Passes over the new samples, and SGD steps at least, for small data.
+        Passes over the new samples, and steps at least, for small data.
     batch_size : int
         B.
+    optimizer : {"sgd", "adam"}
+        What trains G; Adam is what binary weights want. Latent weights of binary layers are clipped after every step.
     lr, momentum, weight_decay : float
-        Of SGD; the learning rate falls to 0 along a cosine.
+        Of the optimizer (Adam has its own momentum); the learning rate falls to 0 along a cosine.
     prior : {"balanced", "empirical"}
         How old classes are drawn.
     device : str, optional
@@ -62,6 +66,7 @@ class Replay:
     epochs: int = 5  # ours: benchmarks/replay_options.py, on CIFAR-100's test split; the paper does not say
     min_steps: int = 500  # ours: a few epochs of small data are too few steps
     batch_size: int = 128  # sec. 4.1
+    optimizer: OptimizerName = "sgd"  # sec. 4.1
     lr: float = 0.1  # ours: benchmarks/replay_options.py
     momentum: float = 0.9  # sec. 4.1
     weight_decay: float = 0.0  # ours: benchmarks/replay_options.py; 5e-4 costs half a point
@@ -84,8 +89,9 @@ class Replay:
                 raise InputError(
                     f"{name} must be a {'positive' if name == 'lr' else 'non-negative'} number; got {value!r}"
                 )
-        if self.prior not in get_args(Prior):
-            raise InputError(f"prior must be one of {', '.join(get_args(Prior))}; got {self.prior!r}")
+        for name, words in (("prior", get_args(Prior)), ("optimizer", get_args(OptimizerName))):
+            if (value := getattr(self, name)) not in words:
+                raise InputError(f"{name} must be one of {', '.join(words)}; got {value!r}")
         if not isinstance(self.hidden, Sequence) or any(not isinstance(w, int) or w < 1 for w in self.hidden):
             raise InputError(f"hidden must be a sequence of positive integers; got {self.hidden!r}")
         if self.module is not None and (isinstance(self.module, nn.Module) or not callable(self.module)):
@@ -104,9 +110,7 @@ class Replay:
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         n_inputs = memory.n_features // binarizer.bits_per_feature
         network = self._grown(n_inputs, memory.labels, seed).to(device).train()
-        optimizer = torch.optim.SGD(
-            network.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
-        )
+        optimizer = self._optimizer(network)
         n_steps = max(self.min_steps, self.epochs * self._steps_per_epoch(memory, samples))
         with _threads_for(network):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
@@ -118,6 +122,17 @@ class Replay:
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
         return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
+
+    def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
+        """A new optimizer: what it gathered on earlier tasks says little about this one."""
+        made: torch.optim.Optimizer
+        if self.optimizer == "adam":
+            made = torch.optim.Adam(network.parameters(), lr=self.lr, weight_decay=self.weight_decay)
+        else:
+            made = torch.optim.SGD(
+                network.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
+            )
+        return keep_clipped(made, network)
 
     def _steps_per_epoch(self, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> int:
         if not samples:
@@ -156,7 +171,9 @@ class Replay:
         """A G for `labels` that knows what the present one knows."""
         with torch.random.fork_rng(devices=[]):  # modules draw their initial weights from torch's global generator
             torch.manual_seed(seed)
-            network = self.module(n_inputs, len(labels)) if self.module else _layers(n_inputs, self.hidden, len(labels))
+            network = (
+                self.module(n_inputs, len(labels)) if self.module else make_layers(n_inputs, self.hidden, len(labels))
+            )
         if self._network is None:
             return network
         rows = [labels.index(label) for label in self._labels]
@@ -183,13 +200,26 @@ class Replay:
         return outputs
 
     @property
+    def network(self) -> nn.Module | None:
+        """G as it was trained, in evaluation mode; None before."""
+        return self._network
+
+    def with_network(self, network: nn.Module) -> Replay:
+        """The same head with another G of the same form in the place of its own."""
+        return replace(self, _network=network.eval())
+
+    @property
     def nbytes(self) -> int:
-        """Working set in bytes: G's parameters."""
-        return sum(p.nbytes for p in self._network.state_dict().values()) if self._network else 0
+        """Working set in bytes: G's parameters, one bit each in binary layers."""
+        if self._network is None:
+            return 0
+        total: int = sum(tensor.nbytes for tensor in self._network.state_dict().values())
+        latent = [layer.weight for layer in binary_layers(self._network)]
+        return total - sum(weight.nbytes - -(-weight.numel() // 8) for weight in latent)
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and G's parameters."""
-        names = ("epochs", "min_steps", "batch_size", "lr", "momentum", "weight_decay", "prior", "device")
+        names = ("epochs", "min_steps", "batch_size", "optimizer", "lr", "momentum", "weight_decay", "prior", "device")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
         options["hidden"] = list(self.hidden)
         options["own_module"] = self.module is not None
@@ -218,7 +248,8 @@ def _threads_for(network: nn.Module) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Module:
+def make_layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Module:
+    """G made of linear layers with ReLU between them."""
     widths = [n_inputs, *hidden]
     layers: list[nn.Module] = []
     for before, after in itertools.pairwise(widths):

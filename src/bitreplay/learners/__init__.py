@@ -1,6 +1,20 @@
 """Learners: every compared method behind one protocol. `LEARNERS` names those that a command line can choose from."""
 
 from bitreplay.learners._learner import Arrays, FrozenClassifier, Inputs, Learner, Uses
+from bitreplay.learners.finetuned import (
+    EEIL,
+    EWC,
+    IL2A,
+    LUCIR,
+    PASS,
+    FineTunedLearner,
+    FullFineTuning,
+    FullJoint,
+    ICaRL,
+    LwFMC,
+    TrainableGBM,
+    Workplace,
+)
 from bitreplay.learners.frozen import (
     GBM,
     FeCAM,
@@ -10,15 +24,29 @@ from bitreplay.learners.frozen import (
     GaussianReplay,
     Joint,
     LatentReplay,
+    LatentReplayCWR,
     NearestMean,
     RandomRidge,
     StreamingLDA,
 )
 
-__all__ = ["LEARNERS", "Arrays", "FrozenClassifier", "FrozenLearner", "Inputs", "Learner", "Uses"]
+__all__ = [
+    "FINETUNED",
+    "FROZEN",
+    "LEARNERS",
+    "Arrays",
+    "FineTunedLearner",
+    "FrozenClassifier",
+    "FrozenLearner",
+    "Inputs",
+    "Learner",
+    "Uses",
+    "Workplace",
+]
 
-# From the method of this library over the bounds to its rivals: the order in which tables show them.
-LEARNERS: dict[str, type[FrozenClassifier]] = {
+# On a frozen encoder. From the method of this library over the bounds to its rivals: the order in which tables show
+# them.
+FROZEN: dict[str, type[FrozenClassifier]] = {
     "GBM": GBM,
     "FineTuning": FineTuning,
     "Joint": Joint,
@@ -29,4 +57,21 @@ LEARNERS: dict[str, type[FrozenClassifier]] = {
     "RandomRidge": RandomRidge,
     "GaussianReplay": GaussianReplay,
     "LatentReplay": LatentReplay,
+    "LatentReplayCWR": LatentReplayCWR,
 }
+
+# Those that train the whole network: the bounds, then with exemplars, with weights held, with prototypes.
+FINETUNED: dict[str, type[FineTunedLearner]] = {
+    "FullFineTuning": FullFineTuning,
+    "FullJoint": FullJoint,
+    "iCaRL": ICaRL,
+    "EEIL": EEIL,
+    "LUCIR": LUCIR,
+    "LwF-MC": LwFMC,
+    "EWC": EWC,
+    "PASS": PASS,
+    "IL2A": IL2A,
+    "TrainableGBM": TrainableGBM,
+}
+
+LEARNERS: dict[str, type[FrozenClassifier] | type[FineTunedLearner]] = {**FROZEN, **FINETUNED}

@@ -68,7 +68,8 @@ def compare_learners(
     if not missing or (dask is None and effective_n_jobs(n_jobs) == 1):
         runs = (run_learner(setting, *cell, output, train_accuracy=train_accuracy, prepared=prepared) for cell in grid)
         return _collect(runs, on_run)
-    _ = prepared.encoder  # trained, and features computed, now and once: not by every worker
+    if not all(specification.trains for specification, _ in missing):
+        _ = prepared.encoder  # trained, and features computed, now and once: not by every worker
     output = Path(output).absolute()  # workers may have another working directory
     with _workers(dask, n_jobs):
         # Workers load data and encoder from the cache by themselves: sending them would copy all images.

@@ -21,7 +21,7 @@ import numpy as np
 from bitreplay import caches
 from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, evaluate
-from bitreplay.learners import Learner
+from bitreplay.learners import FineTunedLearner, Learner
 from bitreplay.memory import BinaryMemory, read_file, write_file
 from bitreplay.report import RunResult, states_csv, write_text
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
@@ -66,12 +66,13 @@ def run_learner(
     finished = find_run(prepared, specification, seed, output, train_accuracy=train_accuracy)
     if finished is not None:
         return finished
-    learner = specification.learner(prepared.encoder, seed)
+    learner = specification.learner(prepared, seed)
     folder = _folder(prepared, specification, seed, output, train_accuracy)
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, _configuration(setting, specification, seed, train_accuracy))
 
-    notes = {"data": scenario.dataset.name, **prepared.encoder.notes()}
+    about = learner.notes() if isinstance(learner, FineTunedLearner) else prepared.encoder.notes()
+    notes = {"data": scenario.dataset.name, **about}
     history = _resume(folder / CHECKPOINT, learner) or History.empty(learner.name, notes)
     saved = time.monotonic()
 

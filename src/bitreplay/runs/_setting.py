@@ -17,6 +17,7 @@ from bitreplay.backbones import BACKBONES
 from bitreplay.data import Samples, Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
+from bitreplay.learners import Workplace
 from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
 from bitreplay.training._trained import NETWORK
 
@@ -35,6 +36,8 @@ class Setting:
         A known name (`bitreplay data` lists them), a folder of images, or the name of a Hugging Face data set.
     image_size : int, optional
         Decode images to squares of so many pixels.
+    every : int
+        Of CORe50's videos, use every n-th frame.
     tasks : int, optional
         T, the number of equal increments after task 0. By default 5.
     base : int, optional
@@ -45,15 +48,20 @@ class Setting:
         Classes of each task, if they differ: `--sizes 50 10 10 30`.
     order : int or list of int, optional
         Class order: a seed, the classes themselves, or null for the order of the data set.
+    classes : int, optional
+        Only the first so many classes of that order.
     samples_per_class : int, optional
         Few-shot learning: training samples per class in the tasks after task 0.
     encoder : str, optional
-        `efficientnet_lite0` (pretrained on ImageNet), a network to be trained on task 0 (`resnet18`, `small_cnn`), or a
-        folder that `bitreplay train` wrote. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
+        `efficientnet_lite0` or `quicknet_large` (pretrained on ImageNet), a network to be trained on task 0
+        (`resnet18`, `small_cnn`), or a folder that `bitreplay train` wrote. By default `small_cnn` for digits,
+        `efficientnet_lite0` for all others.
     preset : str, optional
-        How an encoder is trained: `cpu`, `paper` or `digits`. By default `digits` for digits, else `cpu`.
-    binarizer : {"thermometer", "heaviside", "none"}
-        What an encoder is trained with.
+        How an encoder is trained: `cpu`, `paper`, `digits`, `small` or `cpu_binary`. By default `cpu_binary` for
+        `binary_vgg`, `digits` for digits, else `cpu`. Methods that train the whole network all train alike within it,
+        or with `paper` each as its authors did.
+    binarizer : {"thermometer", "heaviside", "native", "none"}
+        What an encoder is trained with. The features of `binary_vgg` are bits already: for it, the default is `native`.
     p : int
         Thermometer bits per feature of an encoder that is trained here.
     f : int
@@ -70,15 +78,17 @@ class Setting:
 
     dataset: str = "cifar100"
     image_size: int | None = None
+    every: int = 1
     tasks: int | None = None
     base: int | None = None
     increment: int | None = None
     sizes: list[int] | None = None
     order: int | list[int] | None = 1993  # the field's convention since iCaRL
+    classes: int | None = None
     samples_per_class: int | None = None
     encoder: str | None = None
     preset: str | None = None
-    binarizer: Literal["thermometer", "heaviside", "none"] = "thermometer"
+    binarizer: Literal["thermometer", "heaviside", "native", "none"] = "thermometer"
     p: int = 1  # table 1: GBM^T_1
     f: int = 2  # table 1: GBM^H_2
     training_seed: int = 0
@@ -103,7 +113,13 @@ class Setting:
     @property
     def preset_name(self) -> str:
         """The preset, or the default for this data set."""
+        if self.preset is None and self._is_binary:
+            return "cpu_binary"
         return self.preset or ("digits" if self.dataset == "digits" else "cpu")
+
+    @property
+    def _is_binary(self) -> bool:
+        return self.encoder_name in BACKBONES and BACKBONES[self.encoder_name].binary
 
     @property
     def trains(self) -> bool:
@@ -113,6 +129,10 @@ class Setting:
     def determinants(self) -> dict[str, Any]:
         """All that results depend on; a trained network counts by its content, not by where it is."""
         what = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
+        if self.classes is None:
+            del what["classes"]  # runs from before there was this option must be found again
+        if self.every == 1:
+            del what["every"]  # it came later: runs from before keep their names
         name = self.encoder_name
         if name not in BACKBONES:
             name = hashlib.sha256((Path(name) / NETWORK).read_bytes()).hexdigest()
@@ -122,12 +142,13 @@ class Setting:
         """The tasks."""
         whole = self.sizes is not None or self.increment is not None or self.base is not None
         return make_scenario(
-            load_dataset(self.dataset, image_size=self.image_size),
+            load_dataset(self.dataset, image_size=self.image_size, every=self.every),
             tasks=self.tasks if whole or self.tasks is not None else 5,
             base=self.base,
             increment=self.increment,
             sizes=self.sizes,
             order=self.order,
+            classes=self.classes,
             samples_per_class=self.samples_per_class,
         )
 
@@ -142,7 +163,7 @@ class Setting:
             name,
             PRESETS[self.preset_name],
             backbone_options=backbone_options if name == made_for else None,
-            binarizer=self.binarizer,
+            binarizer="native" if self._is_binary and self.binarizer == "thermometer" else self.binarizer,
             p=self.p,
             f=self.f,
             seed=self.training_seed,
@@ -151,6 +172,22 @@ class Setting:
             devices=self.devices,
             precision=self.precision,
             progress=progress,
+        )
+
+    def workplace(self) -> Workplace:
+        """What methods that train a network of their own are given: the encoder, or the one the preset is made for."""
+        made_for, backbone_options = PRESET_BACKBONES[self.preset_name]
+        name = self.encoder or made_for
+        if name not in BACKBONES or BACKBONES[name].pretrained or BACKBONES[name].binary:
+            raise InputError(
+                f"methods that train the whole network begin with one that is not trained, such as resnet18; "
+                f"got the encoder {name!r}"
+            )
+        return Workplace(
+            name,
+            backbone_options if name == made_for else {},
+            None if self.preset_name == "paper" else PRESETS[self.preset_name],  # as each was published, or alike
+            {"gpu": "cuda"}.get(self.accelerator, self.accelerator),
         )
 
     def make_encoder(self, scenario: Scenario, *, progress: bool = True) -> Encoder:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
-from bitreplay.learners import LEARNERS, FrozenClassifier, FrozenLearner, Learner
+from bitreplay.learners import LEARNERS, FineTunedLearner, FrozenClassifier, FrozenLearner, Learner
+from bitreplay.runs._setting import Prepared
 
 __all__ = ["Specification"]
 
@@ -62,8 +62,13 @@ class Specification:
         known = inspect.signature(LEARNERS[self.name]).parameters
         return {option: self.options.get(option, known[option].default) for option in known if option != "seed"}
 
-    def make(self, seed: int) -> FrozenClassifier:
-        """The classifier on embeddings."""
+    @property
+    def trains(self) -> bool:
+        """Whether it trains a network of its own, and needs no encoder."""
+        return issubclass(LEARNERS[self.name], FineTunedLearner)
+
+    def make(self, seed: int) -> FrozenClassifier | FineTunedLearner:
+        """The classifier on embeddings, or the learner that has no network yet."""
         known = [option for option in inspect.signature(LEARNERS[self.name]).parameters if option != "seed"]
         for option in self.options:
             if option == "seed":
@@ -72,12 +77,16 @@ class Specification:
                 raise InputError(
                     f"{self.name} has no option {option!r}; it has {', '.join(known)}{_hint(option, known)}"
                 )
-        kind: Callable[..., FrozenClassifier] = LEARNERS[self.name]
+        kind: Callable[..., FrozenClassifier | FineTunedLearner] = LEARNERS[self.name]
         return kind(**self.options, seed=seed)
 
-    def learner(self, encoder: Encoder, seed: int) -> Learner:
-        """The learner of images."""
-        return FrozenLearner(self.make(seed), encoder)
+    def learner(self, prepared: Prepared, seed: int) -> Learner:
+        """The learner of images, on the setting's encoder or with a network of its own."""
+        made = self.make(seed)
+        if not isinstance(made, FineTunedLearner):
+            return FrozenLearner(made, prepared.encoder)
+        made.use(prepared.setting.workplace())
+        return made
 
 
 def _hint(given: str, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Checkpoints: where a training stands, in one file, so that it can go on after a kill at any moment.
 
 A checkpoint is a safetensors file with JSON metadata and a checksum, written beside the old one and then renamed: there
-is always one that is whole. Nothing in it is pickled. It holds the network, the optimizer's momentum and the position.
+is always one that is whole. Nothing in it is pickled. It holds the network, the optimizer's state and the position.
 Neither a learning-rate scheduler nor a random generator has a state to save: the learning rate is a function of the
 position, and every random number comes from a seed made of (seed, phase, epoch, step).
 """
@@ -26,6 +26,7 @@ __all__ = ["CHECKPOINT", "Position", "as_arrays", "read_checkpoint", "remove_che
 CHECKPOINT = "checkpoint.safetensors"
 NETWORK = "network."
 MOMENTUM = "momentum."
+STATE = ("momentum_buffer", "step", "exp_avg", "exp_avg_sq")  # what SGD and Adam remember of a parameter
 
 
 @dataclass
@@ -49,9 +50,9 @@ def write_checkpoint(
     """Replace the checkpoint in `folder`; killed in the middle, the old one is still there."""
     tensors: Tensors = as_arrays(network, NETWORK)
     for index, parameter in enumerate(_parameters(optimizer)):
-        momentum = optimizer.state[parameter].get("momentum_buffer")
-        if momentum is not None:
-            tensors[f"{MOMENTUM}{index}"] = momentum.contiguous().cpu().numpy()
+        for name, value in optimizer.state[parameter].items():
+            if value is not None:
+                tensors[f"{_state_name(name)}{index}"] = value.contiguous().cpu().numpy()
     write(folder / CHECKPOINT, "training", {"key": key, **asdict(position)}, tensors)
 
 
@@ -72,10 +73,14 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
     }
     network.load_state_dict(state)
     for index, parameter in enumerate(_parameters(optimizer)):
-        saved = tensors.get(f"{MOMENTUM}{index}")
-        if saved is not None:  # empty_like keeps the parameter's device and memory layout
-            momentum = torch.empty_like(parameter, requires_grad=False).copy_(torch.from_numpy(saved))
-            optimizer.state[parameter]["momentum_buffer"] = momentum
+        for name in STATE:
+            saved = tensors.get(f"{_state_name(name)}{index}")
+            if saved is None:
+                continue
+            value = torch.from_numpy(np.array(saved))
+            if value.ndim:  # empty_like keeps the parameter's device and memory layout
+                value = torch.empty_like(parameter, requires_grad=False).copy_(value)
+            optimizer.state[parameter][name] = value
     return Position(content["phase"], content["epoch"], content["rows"], content["accuracy"])
 
 
@@ -84,6 +89,10 @@ def remove_checkpoint(folder: Path) -> None:
     for path in (*folder.glob(f".{CHECKPOINT}.*.part"), folder / CHECKPOINT):
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
+
+
+def _state_name(name: str) -> str:
+    return MOMENTUM if name == "momentum_buffer" else f"{name}."
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> list[nn.Parameter]:

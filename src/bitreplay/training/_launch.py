@@ -13,8 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from torch import nn
 
 from bitreplay.errors import InputError
+from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import remove_checkpoint
 from bitreplay.training._job import Job
 from bitreplay.training._trained import TrainedNetwork
@@ -56,11 +58,14 @@ def _train_and_save(fabric: Any, job: Job, frame: Frame) -> None:
     network, accuracy = train(fabric, job)
     if fabric.global_rank == 0:
         network = network.cpu()
+        weight, bias = np.empty((0, 0), np.float32), np.empty(0, np.float32)
+        if isinstance(network.head, nn.Linear):
+            weight, bias = network.head.weight.detach().numpy(), network.head.bias.detach().numpy()
         TrainedNetwork(
             network.backbone,
             network.binarizer,
-            network.head.weight.detach().numpy(),
-            network.head.bias.detach().numpy(),
+            weight,
+            bias,
             job.preprocessing,
             frame.classes,
             accuracy,
@@ -68,6 +73,7 @@ def _train_and_save(fabric: Any, job: Job, frame: Frame) -> None:
             frame.backbone_name,
             frame.backbone_options,
             frame.description,
+            network.head if isinstance(network.head, BinaryClassifier) else None,
         ).save(job.folder)
         remove_checkpoint(job.folder)
     fabric.barrier()

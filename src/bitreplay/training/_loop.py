@@ -17,6 +17,7 @@ from lightning_fabric import Fabric
 from torch.nn.functional import cross_entropy
 
 from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
+from bitreplay.nn import binary_layers, keep_clipped
 from bitreplay.training._checkpoint import Position, read_checkpoint, write_checkpoint
 from bitreplay.training._job import Job
 from bitreplay.training._log import TrainingLog, training_log
@@ -79,14 +80,20 @@ def train(fabric: Fabric, job: Job) -> tuple[Network, dict[str, float | None]]:
     return network, position.accuracy
 
 
-def _optimizer(network: Network, options: TrainingOptions) -> torch.optim.SGD:
-    """SGD; weight decay pulls on matrices and kernels only, not on biases and batch normalisation."""
+def _optimizer(network: Network, options: TrainingOptions) -> torch.optim.Optimizer:
+    """Adam, or SGD whose weight decay pulls on matrices and kernels only.
+
+    It does not pull on biases and batch normalisation, nor on latent binary weights, of which only the sign counts;
+    those are clipped after each step instead.
+    """
     parameters = list(network.parameters())
-    groups = [
-        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": options.weight_decay},
-        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.SGD(groups, lr=0.0, momentum=options.momentum, nesterov=options.nesterov)
+    latent = {layer.weight for layer in binary_layers(network)}
+    if options.optimizer == "adam":
+        return keep_clipped(torch.optim.Adam(parameters, lr=0.0), network)
+    decaying = [p for p in parameters if p.ndim > 1 and p not in latent]
+    others = [p for p in parameters if p.ndim <= 1 or p in latent]
+    groups = [{"params": decaying, "weight_decay": options.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    return keep_clipped(torch.optim.SGD(groups, lr=0.0, momentum=options.momentum, nesterov=options.nesterov), network)
 
 
 def _train_epoch(

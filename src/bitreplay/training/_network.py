@@ -1,4 +1,4 @@
-"""The network that is trained on task 0: backbone, binarizer and a linear G, with or without the binarizer.
+"""The network that is trained on task 0: backbone, binarizer and G, with or without the binarizer.
 
 In the flow **images → features → bits → head → class** it is the whole line, for the classes of task 0.
 """
@@ -6,27 +6,30 @@ In the flow **images → features → bits → head → class** it is the whole 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import nn
 
-from bitreplay.binarizers import Binarizer, Heaviside, Thermometer
+from bitreplay.binarizers import Binarizer, Heaviside, Native, Thermometer
 from bitreplay.errors import InputError
-from bitreplay.training._options import TrainingOptions
+from bitreplay.nn import BinaryClassifier
+from bitreplay.training._options import HeadForm, TrainingOptions
 
 __all__ = ["BinarizerName", "Network", "Phase", "build_network", "phases_of"]
 
-BinarizerName = Literal["thermometer", "heaviside", "none"]
+BinarizerName = Literal["thermometer", "heaviside", "native", "none"]
 
 
 class Network(nn.Module):
-    """Backbone, binarizer and a linear classifier G.
+    """Backbone, binarizer and a classifier G.
 
     `binarize` switches the binarizer on and off; off, G sees the features themselves.
     """
 
-    def __init__(self, backbone: nn.Module, binarizer: Binarizer | None, head: nn.Linear, *, binarize: bool) -> None:
+    def __init__(
+        self, backbone: nn.Module, binarizer: Binarizer | None, head: nn.Linear | BinaryClassifier, *, binarize: bool
+    ) -> None:
         super().__init__()
         self.backbone = backbone
         self.binarizer = binarizer
@@ -56,7 +59,7 @@ def phases_of(options: TrainingOptions, binarizer: BinarizerName) -> tuple[Phase
     """The phases of the training: two with a thermometer, one otherwise (sec. 3.3)."""
     if binarizer == "none":
         return (Phase("plain", options.epochs, options.learning_rate, binarize=False),)
-    if binarizer == "heaviside":  # its projection is a layer like any other, there from the beginning
+    if binarizer in ("heaviside", "native"):  # its projection is a layer like any other, there from the beginning
         return (Phase("binarized", options.epochs, options.learning_rate, binarize=True),)
     plain = Phase("plain", options.epochs, options.learning_rate, binarize=False)
     straight_through = Phase("straight_through", options.ste_epochs, options.ste_learning_rate, binarize=True)
@@ -68,6 +71,7 @@ def build_network(
     n_features: int,
     n_classes: int,
     binarizer: BinarizerName,
+    head: HeadForm = "linear",
     *,
     p: int,
     f: int,
@@ -79,14 +83,29 @@ def build_network(
         made, n_inputs = Thermometer(p), n_features
     elif binarizer == "heaviside":
         made, n_inputs = Heaviside(n_features, f, generator=generator), f * n_features
+    elif binarizer == "native":
+        made, n_inputs = Native(), n_features
     elif binarizer == "none":
         made, n_inputs = None, n_features
     else:
-        raise InputError(f"binarizer must be one of thermometer, heaviside, none; got {binarizer!r}")
+        raise InputError(f"binarizer must be one of {', '.join(get_args(BinarizerName))}; got {binarizer!r}")
+    classifier = (
+        _binary(n_inputs, n_classes, generator) if head == "binary" else _linear(n_inputs, n_classes, generator)
+    )
+    return Network(backbone, made, classifier, binarize=binarizer in ("heaviside", "native"))
+
+
+def _linear(n_inputs: int, n_classes: int, generator: torch.Generator) -> nn.Linear:
     with torch.random.fork_rng(devices=[]):  # the layer draws weights from the global state, and others replace them
-        head = nn.Linear(n_inputs, n_classes)
+        layer = nn.Linear(n_inputs, n_classes)
     bound = n_inputs**-0.5  # the initialisation of torch's linear layer
     with torch.no_grad():
-        head.weight.uniform_(-bound, bound, generator=generator)
-        head.bias.zero_()
-    return Network(backbone, made, head, binarize=binarizer == "heaviside")
+        layer.weight.uniform_(-bound, bound, generator=generator)
+        layer.bias.zero_()
+    return layer
+
+
+def _binary(n_inputs: int, n_classes: int, generator: torch.Generator) -> BinaryClassifier:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
+        return BinaryClassifier(n_inputs, n_classes)

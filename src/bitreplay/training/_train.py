@@ -10,9 +10,7 @@ import copy
 import hashlib
 import inspect
 import os
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, get_args
@@ -76,8 +74,8 @@ def train_base(
         How to train; `PRESETS` has some.
     backbone_options : mapping, optional
         Options of a backbone given by its name. `in_channels` is that of the images.
-    binarizer : {"thermometer", "heaviside", "none"}
-        What stands between backbone and G.
+    binarizer : {"thermometer", "heaviside", "native", "none"}
+        What stands between backbone and G; "native" for backbones whose features are ±1 already.
     p, f : int
         Bits per feature of a thermometer, width factor of a Heaviside binarizer.
     seed : int
@@ -111,14 +109,16 @@ def train_base(
         name, used, module = "", {}, copy.deepcopy(backbone)
     n_features = count_features(module, (dataset.image_shape[2], *dataset.image_shape[:2]))
     generator = _generator(seed, HEAD_WEIGHTS)
-    network = build_network(module, n_features, len(task.classes), binarizer, p=p, f=f, generator=generator)
+    network = build_network(
+        module, n_features, len(task.classes), binarizer, options.head, p=p, f=f, generator=generator
+    )
     description = {
         "dataset": dataset.name,
         "classes": len(task.classes),
         "backbone": name or type(backbone).__qualname__,
         "backbone_options": used,
         "binarizer": {"thermometer": {"p": p}, "heaviside": {"f": f}}.get(binarizer, {}) | {"name": binarizer},
-        "training": asdict(options),
+        "training": options.determinants(),
         "seed": seed,
         "precision": precision,
     }
@@ -137,7 +137,7 @@ def train_base(
         if (working_folder / NETWORK).exists():
             remove_checkpoint(working_folder)
             return
-        prepared = preprocessing or _default_preprocessing(name, task)
+        prepared = preprocessing or default_preprocessing(name, task)
         if options.image_sizes:
             prepared = replace(prepared, size=options.image_sizes[-1])
         phases = phases_of(options, binarizer)
@@ -149,44 +149,30 @@ def train_base(
     if folder is not None:
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        with _alone(path / ".lock"):
+        with caches.alone(path / ".lock"):
             train_in(path)
     else:
         path = caches.folder(CACHE, key)
-        if caches.find(CACHE, key) is None:
-            _train_into_cache(
-                key, f"{description['backbone']}, {len(task.classes)} classes of {dataset.name}", train_in
-            )
+        text = f"{description['backbone']}, {len(task.classes)} classes of {dataset.name}"
+        with caches.resuming(CACHE, key, text) as working_folder:
+            if working_folder is not None:
+                train_in(working_folder)
     trained = TrainedNetwork.load(path, None if name else module)
     if trained.key != key:
         raise InputError(f"{path} holds a network trained otherwise; remove it or choose another folder")
     return trained
 
 
-def _train_into_cache(key: str, text: str, train_in: Callable[[Path], None]) -> None:
-    """Train in a folder beside the cache entry, which `bitreplay cache` lists as unfinished, then make it the entry."""
-    path = caches.folder(CACHE, key)
-    working_folder = path.with_name(f".{key}{caches.PART}")
-    working_folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(path.with_name(f".{key}.lock")):
-        if caches.find(CACHE, key) is None:  # another process may have trained it meanwhile
-            working_folder.mkdir(exist_ok=True)
-            train_in(working_folder)
-            with caches.building(CACHE, key, text) as part:
-                shutil.copytree(working_folder, part, dirs_exist_ok=True)
-            shutil.rmtree(working_folder)
-
-
 def _implied_options(name: str, dataset: ImageDataset) -> dict[str, Any]:
     """What the images say about the network."""
-    if name in BACKBONES and "in_channels" in inspect.signature(BACKBONES[name].build).parameters:
-        return {"in_channels": dataset.image_shape[2]}
-    return {}
+    known = inspect.signature(BACKBONES[name].build).parameters if name in BACKBONES else {}
+    implied = {"in_channels": dataset.image_shape[2], "image_size": dataset.image_shape[0]}
+    return {option: value for option, value in implied.items() if option in known}
 
 
-def _default_preprocessing(name: str, task: Task) -> Preprocessing:
-    """What pretrained weights expect, or mean and standard deviation of the task's training images."""
-    if name and BACKBONES[name].pretrained:
+def default_preprocessing(name: str, task: Task) -> Preprocessing:
+    """What weights or codes of pixels expect, or mean and standard deviation of the task's training images."""
+    if name and (BACKBONES[name].pretrained or BACKBONES[name].binary):
         return BACKBONES[name].preprocessing
     n, total, squares = 0, 0.0, 0.0
     for begin in range(0, len(task.train), BLOCK):
@@ -215,16 +201,3 @@ def _fingerprint(module: nn.Module) -> str:
     for name, value in as_arrays(module, "").items():
         digest.update(name.encode() + value.tobytes())
     return digest.hexdigest()
-
-
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """Wait until no other process trains here; where the system has no such locks, nobody waits."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back even after a kill
-        yield

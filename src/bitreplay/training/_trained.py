@@ -21,12 +21,13 @@ from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.binarizers import Binarizer, rebuild
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.memory._file import Tensors, read, write
+from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import as_arrays
 
 __all__ = ["NETWORK", "TrainedNetwork"]
 
 NETWORK = "network.safetensors"
-BACKBONE, BINARIZER = "backbone.", "binarizer."
+BACKBONE, BINARIZER, CLASSIFIER = "backbone.", "binarizer.", "classifier."
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,8 @@ class TrainedNetwork:
         The options it was built with.
     description : dict
         How it was trained, for people.
+    classifier : BinaryClassifier, optional
+        G, where it is not linear; `head_weight` and `head_bias` are empty then.
     """
 
     backbone: nn.Module
@@ -69,9 +72,10 @@ class TrainedNetwork:
     backbone_name: str = ""
     backbone_options: Mapping[str, Any] = field(default_factory=dict)
     description: Mapping[str, Any] = field(default_factory=dict)
+    classifier: BinaryClassifier | None = None
 
     def __post_init__(self) -> None:
-        for module in (self.backbone, self.binarizer):
+        for module in (self.backbone, self.binarizer, self.classifier):
             if module is not None:
                 module.eval().requires_grad_(False)
 
@@ -90,6 +94,8 @@ class TrainedNetwork:
             content["binarizer"], described = self.binarizer.describe()
             tensors.update({BINARIZER + name: value for name, value in described.items()})
         tensors.update({"head.weight": self.head_weight, "head.bias": self.head_bias, "classes": self.classes})
+        if self.classifier is not None:
+            tensors.update(as_arrays(self.classifier, CLASSIFIER))
         Path(folder).mkdir(parents=True, exist_ok=True)
         write(Path(folder) / NETWORK, "network", content, tensors)
 
@@ -136,6 +142,7 @@ class TrainedNetwork:
                 built["name"],
                 built["options"],
                 content["description"],
+                _classifier(tensors),
             )
         except (KeyError, TypeError, RuntimeError) as error:
             raise FileFormatError(f"{path} does not fit this version of bitreplay: {error}") from None
@@ -147,6 +154,17 @@ def _without_download(built: Mapping[str, Any]) -> dict[str, Any]:
     if "pretrained" in options:
         options["pretrained"] = False
     return options
+
+
+def _classifier(arrays: Tensors) -> BinaryClassifier | None:
+    """The binary G, of the shape that its tensors have; None where G is linear."""
+    state = _tensors(arrays, CLASSIFIER)
+    if not state:
+        return None
+    (hidden, in_features), (n_classes, fan_in) = (state[name].shape for name in ("hidden.0.weight", "output.weight"))
+    classifier = BinaryClassifier(in_features, n_classes, hidden, duplicate=fan_in == 2 * (in_features + hidden))
+    classifier.load_state_dict(state)
+    return classifier
 
 
 def _tensors(arrays: Tensors, prefix: str) -> dict[str, torch.Tensor]:

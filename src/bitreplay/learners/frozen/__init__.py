@@ -1,6 +1,7 @@
 """Methods on a frozen encoder: one file each, all tested by one suite."""
 
 from bitreplay.learners.frozen._adapter import FrozenLearner
+from bitreplay.learners.frozen._cwr import LatentReplayCWR
 from bitreplay.learners.frozen._fecam import FeCAM
 from bitreplay.learners.frozen._fetril import FeTrIL
 from bitreplay.learners.frozen._fine_tuning import FineTuning
@@ -21,6 +22,7 @@ __all__ = [
     "GaussianReplay",
     "Joint",
     "LatentReplay",
+    "LatentReplayCWR",
     "NearestMean",
     "RandomRidge",
     "StreamingLDA",

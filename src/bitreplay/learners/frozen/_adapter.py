@@ -15,6 +15,7 @@ import numpy.typing as npt
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, FrozenClassifier, Inputs
 from bitreplay.learners.frozen._code import OnBits
+from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import from_text, to_text
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class FrozenLearner:
     def __init__(self, classifier: FrozenClassifier, encoder: FeatureSource) -> None:
         self.classifier = classifier
         self.encoder = encoder
+        if isinstance(classifier, MemoryAndHead):
+            classifier.tail = getattr(encoder, "tail", None)  # few encoders have one
 
     @property
     def name(self) -> str:

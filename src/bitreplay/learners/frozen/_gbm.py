@@ -18,6 +18,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.classifier._learning import remember, seed_for
 from bitreplay.errors import InputError
 from bitreplay.heads import Bayes, ClosedForm, Head, Replay
+from bitreplay.learners.frozen._classifiers import ClassifierName
 from bitreplay.learners.frozen._code import BinarizerName
 from bitreplay.learners.frozen._held_out import hold_out
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
@@ -58,10 +59,15 @@ class GBM(MemoryAndHead):
         task 0's training samples, for which mixtures are fitted to the rest; or take the values given here.
     blend, ridge : float
         a and lam of the closed form where they are not chosen.
-    epochs : int
-        Passes over the new samples in replay.
-    learning_rate : float
-        Of SGD in replay.
+    classifier : {"linear", "hidden", "binary", "quicknet_tail"}
+        What replay trains: a linear layer, one with hidden units, the classifier of the fully binary network, or the
+        part of a QuickNet that follows the encoder's tap.
+    epochs, min_steps : int
+        Passes over the new samples in replay, and steps at least.
+    batch_size : int
+        Samples and pseudo-exemplars of a step in replay.
+    learning_rate : float, optional
+        Of replay; by default one that suits the classifier.
     em : EMOptions, optional
         How mixtures are fitted; `prototypes` decides their number.
     n_jobs : int, optional
@@ -79,8 +85,11 @@ class GBM(MemoryAndHead):
     choose: Choose = "task0"
     blend: float = ClosedForm.blend
     ridge: float = ClosedForm.ridge
+    classifier: ClassifierName = "linear"  # sec. 4
     epochs: int = Replay.epochs
-    learning_rate: float = Replay.lr
+    min_steps: int = Replay.min_steps
+    batch_size: int = Replay.batch_size
+    learning_rate: float | None = None
     em: EMOptions | None = None
     n_jobs: int | None = None
     seed: int = 0
@@ -96,6 +105,9 @@ class GBM(MemoryAndHead):
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
         check_number("seed", self.seed, 0, whole=True)
+        self._check_replay_options()
+        if self.classifier != "linear" and self.head != "replay":
+            raise InputError(f"classifier={self.classifier} is trained by replay: it needs head=replay")
         self._fixed_head()  # refuses options out of range
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
@@ -122,7 +134,7 @@ class GBM(MemoryAndHead):
     def _fixed_head(self) -> Head:
         if self.head == "closed_form":
             return ClosedForm(self.blend, self.ridge)
-        return Replay(epochs=self.epochs, lr=self.learning_rate) if self.head == "replay" else Bayes()
+        return self._replay() if self.head == "replay" else Bayes()
 
     def _candidates(self) -> list[Head]:
         if self.head == "closed_form":

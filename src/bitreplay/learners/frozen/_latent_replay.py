@@ -7,48 +7,65 @@ it are the exemplars themselves, and the layer is trained on them exactly as GBM
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
+from bitreplay._products import product, row_blocks
 from bitreplay.bits import PackedBits
 from bitreplay.classifier._learning import seed_for
 from bitreplay.heads import Replay
+from bitreplay.learners.frozen._classifiers import ClassifierName
 from bitreplay.learners.frozen._code import BinarizerName
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
-from bitreplay.learners.frozen._method import Labels, check_number
+from bitreplay.learners.frozen._method import Labels, check_number, check_word
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 
-__all__ = ["LatentReplay"]
+__all__ = ["LatentReplay", "herd"]
+
+Selection = Literal["random", "herding"]
 
 
 @dataclass(kw_only=True, eq=False)
 class LatentReplay(MemoryAndHead):
-    """E packed embeddings per class, chosen at random: E * D * n_c bits are kept.
+    """E packed embeddings per class: E * D * n_c bits are kept.
 
     Parameters
     ----------
     exemplars : int
         E, embeddings kept per class; all of them where a class has fewer samples.
+    selection : {"random", "herding"}
+        Which: any, or those whose mean is nearest to the mean of the class, one after the other (iCaRL, Rebuffi et al.
+        2017).
     binarizer : {"thermometer", "heaviside"}
         What makes bits of the features of an encoder that was not trained with a binarizer.
     p, f : int
         Thermometer bits per feature; width factor of Heaviside.
-    epochs : int
-        Passes over the new samples.
-    learning_rate : float
-        Of SGD.
+    classifier : {"linear", "hidden", "binary", "quicknet_tail"}
+        What is trained: a linear layer, one with hidden units, the classifier of the fully binary network, or the part
+        of a QuickNet that follows the encoder's tap.
+    epochs, min_steps : int
+        Passes over the new samples, and steps at least.
+    batch_size : int
+        Samples and exemplars of a step.
+    learning_rate : float, optional
+        By default one that suits the classifier.
     seed : int
         Of which samples are kept, and of their order in training.
     """
 
     exemplars: int = 20  # the field's convention since LUCIR (Hou et al., CVPR 2019): 20 per class
+    selection: Selection = "random"  # the paper does not say; Vorabbi et al. 2024 choose at random
     binarizer: BinarizerName = "thermometer"
     p: int = 1  # table 1: GBM^T_1 is the best configuration
     f: int = 2  # table 1: GBM^H_2
+    classifier: ClassifierName = "linear"
     epochs: int = Replay.epochs  # as GBM's replay
-    learning_rate: float = Replay.lr
+    min_steps: int = Replay.min_steps
+    batch_size: int = Replay.batch_size
+    learning_rate: float | None = None
     seed: int = 0
 
     name: ClassVar[str] = "LatentReplay"
@@ -57,10 +74,8 @@ class LatentReplay(MemoryAndHead):
         check_number("exemplars", self.exemplars, 1, whole=True)
         self._check_code_options()
         check_number("seed", self.seed, 0, whole=True)
-        self._blank_head()  # refuses options out of range
-
-    def _blank_head(self) -> Replay:
-        return Replay(epochs=self.epochs, lr=self.learning_rate)
+        check_word("selection", self.selection, get_args(Selection))
+        self._check_replay_options()
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
         known = len(self.classes)
@@ -68,10 +83,39 @@ class LatentReplay(MemoryAndHead):
         samples: dict[Label, PackedBits] = {int(label): X[y == known + i] for i, label in enumerate(new)}
         memory = self.memory.copy() if known else BinaryMemory(1, self._fingerprint(X.n_features))
         memory.add_all({label: self._keep(bits, generator) for label, bits in samples.items()})
-        head = self.decider if known else self._blank_head()
+        head = self.decider if known else self._replay()
         head = head.update(memory, self._require_code(), samples, seed_for(self.seed, "head", known))
         return {"memory": memory, "head": head}
 
     def _keep(self, bits: PackedBits, generator: np.random.Generator) -> Mixture:
-        chosen = generator.permutation(len(bits))[: self.exemplars]
+        if self.selection == "herding":
+            chosen = herd(bits, self.exemplars)
+        else:
+            chosen = generator.permutation(len(bits))[: self.exemplars]
         return Mixture(bits[chosen].unpack(np.float32), np.full(len(chosen), 1 / len(chosen)), len(bits))
+
+
+def herd(bits: PackedBits, n: int) -> npt.NDArray[np.intp]:
+    """Rows of at most `n` different samples, in the order in which herding takes them.
+
+    Each is the one that brings the mean of those taken so far nearest to the mean of all.
+
+    Examples
+    --------
+    >>> from bitreplay.bits import pack
+    >>> herd(pack([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]), 2).tolist()
+    [1, 0]
+    """
+    words = bits.words
+    ones = np.bitwise_count(words).sum(1, dtype=np.int64)
+    mean = sum(bits[rows].unpack(np.uint8).sum(0, dtype=np.int64) for rows in row_blocks(*bits.shape)) / len(bits)
+    along = product(bits, np.asarray(mean, dtype=np.float32)[None])[:, 0]  # every sample times the mean
+    shared = np.zeros(len(bits), dtype=np.int64)  # every sample times the sum of those taken: ones in common
+    taken: list[int] = []
+    for size in range(1, min(n, len(bits)) + 1):
+        # |mean - (sum + x) / size|^2 is smallest where |x|^2 - 2 x (size * mean - sum) is; |x|^2 counts ones.
+        distances = ones - 2 * (size * along - shared)
+        distances[taken] = np.inf
+        taken.append(int(distances.argmin()))
+        shared += np.bitwise_count(words & words[taken[-1]]).sum(1, dtype=np.int64)
+    return np.array(taken, dtype=np.intp)

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from bitreplay.bits import PackedBits
-from bitreplay.heads import HEADS, Head
+from bitreplay.heads import HEADS, Head, Replay
 from bitreplay.heads._head import Scores
+from bitreplay.heads._replay import MakeModule
 from bitreplay.learners._learner import Arrays
+from bitreplay.learners.frozen._classifiers import ClassifierName, make_replay
 from bitreplay.learners.frozen._code import OnBits
-from bitreplay.learners.frozen._method import from_text, to_text
+from bitreplay.learners.frozen._method import check_number, check_word, from_text, to_text
 from bitreplay.memory import BinaryMemory
 
 __all__ = ["MemoryAndHead"]
 
 
 class MemoryAndHead(OnBits):
-    """Base of the methods whose `learned` is a memory and a head."""
+    """Base of the methods whose `learned` is a memory and a head.
+
+    Attributes
+    ----------
+    tail : callable or None
+        ``tail(n_inputs, n_classes)`` makes what follows the encoder's tap, for `classifier="quicknet_tail"`; None for
+        an encoder that is used to its end.
+    """
+
+    classifier: ClassifierName
+    epochs: int
+    min_steps: int
+    batch_size: int
+    learning_rate: float | None
+    tail: MakeModule | None = None
 
     @property
     def memory(self) -> BinaryMemory:
@@ -31,6 +47,23 @@ class MemoryAndHead(OnBits):
         self._require_classes()
         head: Head = self.learned["head"]
         return head
+
+    def _check_replay_options(self) -> None:
+        check_word("classifier", self.classifier, get_args(ClassifierName))
+        if self.learning_rate is not None:
+            check_number("learning_rate", self.learning_rate, 0, above=True)
+        self._replay()  # refuses the others where they are out of range
+
+    def _replay(self) -> Replay:
+        """The replay head as the options want it, not trained yet."""
+        return make_replay(
+            self.classifier,
+            self.tail,
+            epochs=self.epochs,
+            min_steps=self.min_steps,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+        )
 
     def _scores(self, X: PackedBits) -> Scores:
         return self.decider.scores(X)
@@ -52,9 +85,9 @@ class MemoryAndHead(OnBits):
     def _from_arrays(self, arrays: Arrays) -> dict[str, Any]:
         content = from_text(arrays["content"])
         options = dict(content["head"])
-        blank = HEADS[options.pop("name")]
-        options.pop("own_module", None)  # the linear head of the paper is the only one that methods use
+        name = options.pop("name")
+        blank: Head = self._replay() if name == Replay.name else HEADS[name](**options)
         memory = BinaryMemory.from_content(content, arrays, "the state")
         tensors = {name.removeprefix("head."): array for name, array in arrays.items() if name.startswith("head.")}
-        head: Head = blank(**options).restore(memory, self._require_code(), tensors, self.seed)
+        head = blank.restore(memory, self._require_code(), tensors, self.seed)
         return {"memory": memory, "head": head}

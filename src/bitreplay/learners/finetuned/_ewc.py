@@ -1,0 +1,151 @@
+"""EWC, elastic weight consolidation (Kirkpatrick et al., PNAS 2017): weights that mattered are held where they were.
+
+How much a weight mattered is the diagonal of the Fisher information. For classes that arrive without exemplars FACIL
+(Masana et al., TPAMI 2022) holds the backbone only and trains the outputs of the new task by themselves; so do we.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn.functional import cross_entropy
+
+from bitreplay.errors import InputError
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
+from bitreplay.learners.finetuned._network import GrowingNetwork
+from bitreplay.learners.finetuned._recipe import Recipe
+from bitreplay.learners.finetuned._training import Batch
+from bitreplay.learners.frozen._method import check_number
+
+__all__ = ["EWC", "diagonal_fisher", "elastic_penalty"]
+
+AT_ONCE = 16  # ours: samples of which the gradients are held at a time
+SAMPLES = 4  # what a seed is for, beside those of the base
+
+
+def diagonal_fisher(network: GrowingNetwork, pixels: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Mean square of every backbone weight's gradient of the log-probability of the class that the network decides for.
+
+    One gradient per sample: the square of a batch's mean gradient is something else. The network must be in evaluation
+    mode, or samples would influence each other.
+
+    Parameters
+    ----------
+    network : GrowingNetwork
+        Backbone and head.
+    pixels : Tensor
+        Normalised images (N, C, H, W).
+    """
+    weights = {name: value.detach() for name, value in network.backbone.named_parameters()}
+
+    def loss(weights: Mapping[str, torch.Tensor], image: torch.Tensor) -> torch.Tensor:
+        logits = network.head(functional_call(network.backbone, dict(weights), (image[None],)))
+        return cross_entropy(logits, logits.argmax(1))
+
+    of_each = vmap(grad(loss), in_dims=(None, 0))
+    total = {name: torch.zeros_like(value) for name, value in weights.items()}
+    for part in torch.split(pixels, AT_ONCE):
+        for name, gradients in of_each(weights, part).items():
+            total[name] += gradients.detach().square().sum(0)  # the head is no argument: its graph would stay
+    return {name: value / len(pixels) for name, value in total.items()}
+
+
+def elastic_penalty(
+    backbone: nn.Module, anchors: Mapping[str, torch.Tensor], fisher: Mapping[str, torch.Tensor]
+) -> torch.Tensor:
+    """Half the sum of Fisher information times squared distance, over all weights (eq. 3 of the paper)."""
+    parts = [(fisher[name] * (value - anchors[name]).square()).sum() for name, value in backbone.named_parameters()]
+    return torch.stack(parts).sum() / 2
+
+
+@dataclass(kw_only=True, eq=False)
+class EWC(FineTunedLearner):
+    """The backbone's weights are held where they were, by how much they mattered.
+
+    It keeps a number for every weight of the backbone, 32 bits each, whatever the number of classes. (The GBM paper
+    calls it memory-free: there is nothing in it of a class.)
+
+    Parameters
+    ----------
+    strength : float
+        Lambda, weight of the penalty.
+    old_share : float
+        How much of the Fisher information that was known before stays when that of a new task comes in.
+    clip : float
+        Largest Fisher information that counts.
+    fisher_samples : int
+        Samples of a task that it is measured on.
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, and of each later task; by default what the preset says.
+    batch_size : int, optional
+        Images in a step; by default what the preset says.
+    learning_rate : float, optional
+        The highest of the schedule; by default the published one.
+    seed : int
+        Of everything random.
+    """
+
+    strength: float = 5000.0  # FACIL, approach/ewc.py: --lamb
+    old_share: float = 0.5  # FACIL: --alpha
+    clip: float = 1e-4  # PyCIL, models/ewc.py: fishermax; without it a step of SGD can overshoot
+    fisher_samples: int = 2000  # ours: FACIL takes all samples, but by the square of a batch's gradient
+
+    name: ClassVar[str] = "EWC"
+    # PyCIL, models/ewc.py: 180 epochs with steps at 70, 120 and 150 for later tasks; 200 for task 0
+    published: ClassVar[Recipe] = Recipe(
+        base_epochs=200, epochs=180, milestones=(70 / 180, 120 / 180, 150 / 180), weight_decay=2e-4
+    )
+    memory_arrays: ClassVar[tuple[str, ...]] = ("fisher",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("strength", self.strength, 0)
+        check_number("old_share", self.old_share, 0)
+        if self.old_share > 1:
+            raise InputError(f"old_share must lie between 0 and 1; got {self.old_share!r}")
+        check_number("clip", self.clip, 0, above=True)
+        check_number("fisher_samples", self.fisher_samples, 1, whole=True)
+
+    def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
+        network.head.freeze_old()
+        anchors: dict[str, torch.Tensor] = {}
+        fisher: dict[str, torch.Tensor] = {}
+        if old is not None:
+            anchors = {name: value.detach() for name, value in old.backbone.named_parameters()}
+            fisher = _split(self.kept["fisher"], anchors)
+
+        def loss(batch: Batch) -> torch.Tensor:
+            logits = network(batch.pixels)[:, self.known :]
+            plain = cross_entropy(logits, batch.targets - self.known)
+            if not fisher:
+                return plain
+            return plain + self.strength * elastic_penalty(network.backbone, anchors, fisher)
+
+        self._fit(network, images, targets, loss)
+
+    def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
+        network.eval()
+        chosen = torch.randperm(len(images), generator=self._generator(SAMPLES))[: self.fisher_samples].numpy()
+        pixels = self.preprocessing(torch.from_numpy(images[chosen]))
+        measured = diagonal_fisher(network, pixels.to(network.head.weight.device))
+        fisher = np.concatenate([value.cpu().numpy().ravel() for value in measured.values()])
+        fisher = np.minimum(fisher, np.float32(self.clip))
+        if self.known:
+            fisher = self.old_share * self.kept["fisher"] + (1 - self.old_share) * fisher
+        return {"fisher": fisher.astype(np.float32)}
+
+
+def _split(values: Images | Labels, like: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """One long vector as tensors by name, shaped as others are."""
+    parts = np.split(values, np.cumsum([tensor.numel() for tensor in like.values()])[:-1])
+    return {
+        name: torch.from_numpy(part).to(tensor.device).view(tensor.shape)
+        for (name, tensor), part in zip(like.items(), parts, strict=True)
+    }

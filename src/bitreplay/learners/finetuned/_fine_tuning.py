@@ -1,0 +1,35 @@
+"""Fine-tuning of the whole network, the lower bound: it goes on training on whatever is new, and forgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch.nn.functional import cross_entropy
+
+from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
+from bitreplay.learners.finetuned._network import GrowingNetwork
+
+__all__ = ["FullFineTuning"]
+
+
+@dataclass(kw_only=True, eq=False)
+class FullFineTuning(FineTunedLearner):
+    """Backbone and outputs go on training on the new task alone. It keeps nothing of old classes: 0 bits.
+
+    Parameters
+    ----------
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, and of each later task; by default what the preset says.
+    batch_size : int, optional
+        Images in a step; by default what the preset says.
+    learning_rate : float, optional
+        The highest of the schedule; by default the published one.
+    seed : int
+        Of everything random.
+    """
+
+    name: ClassVar[str] = "FullFineTuning"
+
+    def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
+        self._fit(network, images, targets, lambda batch: cross_entropy(network(batch.pixels), batch.targets))

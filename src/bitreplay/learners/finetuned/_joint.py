@@ -1,0 +1,48 @@
+"""Joint training of the whole network, the upper bound: it keeps all images, and trains on all of them every time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from torch.nn.functional import cross_entropy
+
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
+from bitreplay.learners.finetuned._network import GrowingNetwork
+
+__all__ = ["FullJoint"]
+
+
+@dataclass(kw_only=True, eq=False)
+class FullJoint(FineTunedLearner):
+    """Backbone and outputs trained on all images of all classes, from where they stand. It keeps every image.
+
+    Parameters
+    ----------
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, and over all samples for each later task; by default what the preset says.
+    batch_size : int, optional
+        Images in a step; by default what the preset says.
+    learning_rate : float, optional
+        The highest of the schedule; by default the published one.
+    seed : int
+        Of everything random.
+    """
+
+    name: ClassVar[str] = "FullJoint"
+    memory_arrays: ClassVar[tuple[str, ...]] = ("images",)
+
+    def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
+        everything = self._with_old(images, targets)
+        self._fit(network, *everything, lambda batch: cross_entropy(network(batch.pixels), batch.targets))
+
+    def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
+        images, targets = self._with_old(images, targets)
+        return {"images": images, "targets": targets}
+
+    def _with_old(self, images: Images, targets: Labels) -> tuple[Images, Labels]:
+        if not self.known:
+            return images, targets
+        return np.concatenate([self.kept["images"], images]), np.concatenate([self.kept["targets"], targets])

@@ -1,0 +1,294 @@
+"""What all methods that train the whole network share: the network, checks before anything changes, sizes, the state.
+
+A method is one file. It says how its network is trained for a task (`_train`), what it keeps afterwards (`_remember`)
+and, where that is not simply the largest output, how it decides (`_scores`).
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from bitreplay.backbones import Preprocessing
+from bitreplay.data import Samples, Task
+from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
+from bitreplay.errors import InputError
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHead
+from bitreplay.learners.finetuned._recipe import Recipe
+from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
+from bitreplay.learners.finetuned._workplace import Workplace
+from bitreplay.learners.frozen._method import check_number, from_text, to_text
+from bitreplay.training._checkpoint import as_arrays
+from bitreplay.training._train import default_preprocessing
+
+__all__ = ["FineTunedLearner", "Images", "Labels"]
+
+Images = npt.NDArray[np.uint8]
+Labels = npt.NDArray[np.int64]
+
+BACKBONE_WEIGHTS, HEAD_WEIGHTS, TRAINING = range(3)  # what a seed is for
+
+
+@dataclass(kw_only=True, eq=False)
+class FineTunedLearner(ABC):
+    """Base of the methods: see the module's docstring. It is a :class:`bitreplay.learners.Learner`.
+
+    Attributes
+    ----------
+    classes : ndarray of int64
+        Labels learned so far, in learning order; a class's place here is its number in the network.
+    network : GrowingNetwork or None
+        None before the first task.
+    kept : mapping of str to ndarray
+        What `_remember` gave last. `memory_arrays` names those that count as memory.
+    workplace : Workplace
+        Which network is trained, how much and where.
+    """
+
+    base_epochs: int | None = None
+    epochs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    seed: int = 0
+
+    name: ClassVar[str]
+    published: ClassVar[Recipe] = Recipe()
+    memory_arrays: ClassVar[tuple[str, ...]] = ()
+    head_kind: ClassVar[type[Head]] = LinearHead
+
+    def __post_init__(self) -> None:
+        for option in ("base_epochs", "epochs", "batch_size"):
+            if getattr(self, option) is not None:
+                check_number(option, getattr(self, option), 1, whole=True)
+        if self.learning_rate is not None:
+            check_number("learning_rate", self.learning_rate, 0, above=True)
+        check_number("seed", self.seed, 0, whole=True)
+        self.classes: Labels = np.empty(0, dtype=np.int64)
+        self.network: GrowingNetwork | None = None
+        self.kept: Mapping[str, npt.NDArray[Any]] = {}
+        self.workplace = Workplace()
+        self.image_shape: tuple[int, ...] = ()
+        self.preprocessing = Preprocessing()
+
+    # ------------------------------------------------------------------ what a method defines
+
+    @abstractmethod
+    def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
+        """Train a network, which has outputs for the new classes already; `old` is what it was, None in task 0."""
+
+    def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
+        """All that is kept after the task, old and new, beside the network."""
+        return {}
+
+    def _n_outputs(self, n_classes: int) -> int:
+        """Outputs that the network gets for so many new classes."""
+        return n_classes
+
+    def _backbone(self, backbone: nn.Module) -> nn.Module:
+        """A backbone as the method wants it."""
+        return backbone
+
+    def _augmentation(self, recipe: Recipe) -> Augment | None:
+        height, width, channels = self.image_shape
+        if recipe.augmentation == "none":
+            return None
+        return PaperAugmentation((height, width)) if recipe.augmentation == "paper" else StrongAugmentation(channels)
+
+    def _scores(self, features: torch.Tensor) -> torch.Tensor:
+        """Scores (N, classes) of features; the highest wins."""
+        assert self.network is not None
+        scores: torch.Tensor = self.network.head(features)
+        return scores
+
+    # ------------------------------------------------------------------ what a method uses
+
+    @property
+    def known(self) -> int:
+        """Classes learned so far: within `_train` and `_remember`, the old ones."""
+        return len(self.classes)
+
+    @property
+    def recipe(self) -> Recipe:
+        """How it trains: as published or within the budget, with what its own options say."""
+        budget = self.workplace.budget
+        recipe = self.published if budget is None else self.published.within(budget)
+        own = {
+            option: value
+            for option in ("base_epochs", "epochs", "batch_size", "learning_rate")
+            if (value := getattr(self, option)) is not None
+        }
+        if "epochs" in own:
+            own.setdefault("base_epochs", own["epochs"])
+        return replace(recipe, **own)
+
+    def _fit(
+        self,
+        network: GrowingNetwork,
+        images: Images,
+        targets: Labels,
+        loss: Callable[[Batch], torch.Tensor],
+        *,
+        phase: int = 0,
+        share: float = 1.0,
+        slower: float = 1.0,
+        keep_statistics: bool = False,
+    ) -> None:
+        """Train on a task's samples: all its epochs, or a `share` of them, at the recipe's or a `slower` rate."""
+        recipe = self.recipe
+        epochs = recipe.epochs if self.known else recipe.base_epochs
+        fit(
+            network,
+            images,
+            targets,
+            loss,
+            replace(recipe, learning_rate=recipe.learning_rate * slower),
+            epochs=max(1, round(share * epochs)),
+            seed=(self.seed, self.known, TRAINING, phase),
+            preprocessing=self.preprocessing,
+            augment=self._augmentation(recipe),
+            keep_statistics=keep_statistics,
+            title=f"{self.name}: {self.known} classes known",
+        )
+
+    def _encode(self, network: GrowingNetwork, images: Images) -> npt.NDArray[np.float32]:
+        return encode(network, images, self.preprocessing)
+
+    # ------------------------------------------------------------------ learning and deciding
+
+    def use(self, workplace: Workplace) -> None:
+        """Say which network is to be trained, how much and where; before the first task."""
+        if self.known:
+            raise InputError(f"{self.name} has learned classes already: its network cannot change")
+        self.workplace = workplace
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know of the network."""
+        return {"encoder": f"{self.workplace.backbone}, trained in every task"}
+
+    def learn(self, task: Task) -> None:
+        """Learn the classes of a task, with its training samples only."""
+        images, targets = self._checked(task)
+        if self.network is None:
+            self.image_shape = images.shape[1:]
+            self.preprocessing = default_preprocessing(self.workplace.backbone, task)
+            network, old = self._new_network(), None
+        else:  # what is trained is a copy: where that fails, nothing has changed
+            network, old = copy.deepcopy(self.network), self.network.eval().requires_grad_(False)
+        network.head.grow(self._n_outputs(len(task.classes)), self._generator(HEAD_WEIGHTS))
+        network = self._placed(network).requires_grad_(True)
+        self._train(network, old, images, targets)
+        kept = self._remember(network, images, targets)
+        self.network, self.kept = network.eval(), kept
+        self.classes = np.concatenate([self.classes, task.classes])
+
+    def predict(self, samples: Samples | Images) -> Labels:
+        """A class for every image, numbered as the data set numbers them."""
+        features = torch.from_numpy(self._features(samples))
+        with torch.inference_mode():
+            return np.asarray(
+                self.classes[self._scores(features.to(self.workplace.torch_device())).argmax(1).cpu().numpy()]
+            )
+
+    def _features(self, samples: Samples | Images) -> npt.NDArray[np.float32]:
+        if self.network is None:
+            raise InputError(f"{self.name} has not learned any class yet: call learn first")
+        images = samples.images if isinstance(samples, Samples) else np.asarray(samples)
+        if images.dtype != np.uint8 or images.shape[1:] != self.image_shape or not len(images):
+            raise InputError(
+                f"{self.name} learned from uint8 images of shape {self.image_shape}; got {images.dtype} {images.shape}"
+            )
+        return self._encode(self.network, images)
+
+    def _checked(self, task: Task) -> tuple[Images, Labels]:
+        """Images, and the place that each one's class gets in the learning order; or an error."""
+        images, labels = task.train.images, task.train.labels
+        if not len(images):
+            raise InputError(f"task {task.id} has no training images")
+        if self.network is not None and images.shape[1:] != self.image_shape:
+            raise InputError(f"{self.name} learned from images of shape {self.image_shape}; got {images.shape[1:]}")
+        again = np.intersect1d(task.classes, self.classes)
+        if len(again):
+            raise InputError(f"classes {again[:10].tolist()} were learned already: every class comes in one task")
+        if not np.array_equal(np.unique(labels), np.unique(task.classes)):
+            raise InputError(f"task {task.id} needs training images of each of its classes, and of no others")
+        place = {int(label): self.known + i for i, label in enumerate(task.classes)}
+        return images, np.array([place[int(label)] for label in labels], dtype=np.int64)
+
+    def _new_network(self) -> GrowingNetwork:
+        backbone, n_features = self.workplace.new_backbone(self.image_shape, self._generator(BACKBONE_WEIGHTS))
+        return GrowingNetwork(self._backbone(backbone), self.head_kind(n_features))
+
+    def _placed(self, network: GrowingNetwork) -> GrowingNetwork:
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # twice as fast on a CPU
+        return network.to(self.workplace.torch_device())
+
+    def _generator(self, *purpose: int) -> torch.Generator:
+        """A generator that depends on the seed and on how much was learned: a reloaded method goes on alike."""
+        return torch.Generator().manual_seed(mix_seed(self.seed, self.known, *purpose))
+
+    # ------------------------------------------------------------------ sizes
+
+    def memory_bits(self) -> int:
+        """Bits of what is kept of the classes learned so far, values only; the network is not counted."""
+        return 8 * sum(int(self.kept[name].nbytes) for name in self.memory_arrays if name in self.kept)
+
+    def working_set_bits(self) -> int:
+        """Weights and biases of the outputs, in float32; the backbone is not counted, as it is not where frozen."""
+        if self.network is None:
+            return 0
+        return 32 * sum(parameter.numel() for parameter in self.network.head.parameters())
+
+    # ------------------------------------------------------------------ state
+
+    def state_dict(self) -> Arrays:
+        """All that was learned, as arrays."""
+        if self.network is None:
+            raise InputError(f"{self.name} has not learned any class yet: call learn first")
+        about = {
+            "name": self.name,
+            "backbone": self.workplace.backbone,
+            "backbone_options": dict(self.workplace.backbone_options),
+            "preprocessing": asdict(self.preprocessing),
+            "image_shape": list(self.image_shape),
+            "outputs": list(self.network.head.sizes),
+        }
+        state: Arrays = {"method": to_text(about), "classes": self.classes, **as_arrays(self.network, "network.")}
+        return {**state, **{f"kept.{name}": np.asarray(value, order="C") for name, value in self.kept.items()}}
+
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `state_dict` of a method with the same options and network gave."""
+        fresh = copy.copy(self)  # it is filled first: where that fails, nothing has changed
+        try:
+            about = from_text(state["method"])
+            if (about["name"], about["backbone"]) != (self.name, self.workplace.backbone):
+                raise ValueError(f"it is one of {about['name']} with a {about['backbone']}")
+            fresh.image_shape = tuple(about["image_shape"])
+            own = about["preprocessing"]
+            fresh.preprocessing = Preprocessing(**{**own, "mean": tuple(own["mean"]), "std": tuple(own["std"])})
+            fresh.network = fresh._new_network()
+            for n_outputs in about["outputs"]:
+                fresh.network.head.grow(n_outputs, torch.Generator())
+            fresh.network.load_state_dict(
+                {n.removeprefix("network."): torch.tensor(v) for n, v in state.items() if n.startswith("network.")}
+            )
+            fresh.network = fresh._placed(fresh.network).eval()
+            fresh.kept = {n.removeprefix("kept."): np.array(v) for n, v in state.items() if n.startswith("kept.")}
+            fresh.classes = np.array(state["classes"], dtype=np.int64)
+            if missing := {*self.memory_arrays} - fresh.kept.keys():
+                raise ValueError(f"it has no {', '.join(sorted(missing))}")
+            fresh._loaded()
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise InputError(f"this is not a state of {self.name}: {error}") from None
+        self.__dict__.update(fresh.__dict__)
+
+    def _loaded(self) -> None:  # noqa: B027
+        """Make what follows from `kept` and is not in it; most methods have nothing to do."""

@@ -1,0 +1,147 @@
+"""LUCIR, learning a unified classifier by rebalancing (Hou et al., CVPR 2019).
+
+Three things against the weight that new classes gain: a cosine head, in which no class has longer weights than another;
+features that keep the direction they had ("less forget"); and a margin between an exemplar's class and the new classes
+most like it. Facts are from the authors' code, hshustc/CVPR19_Incremental_Learning, with the options of its run.sh.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from bitreplay.learners.finetuned._exemplars import WithExemplars
+from bitreplay.learners.finetuned._learner import Images, Labels
+from bitreplay.learners.finetuned._network import CosineHead, GrowingNetwork, Head, without_last_relu
+from bitreplay.learners.finetuned._recipe import Recipe
+from bitreplay.learners.finetuned._training import Batch
+from bitreplay.learners.frozen._method import check_number
+
+__all__ = ["LUCIR", "imprinted", "less_forget", "margin_ranking"]
+
+
+def less_forget(features: torch.Tensor, old_features: torch.Tensor) -> torch.Tensor:
+    """1 minus the cosine between features now and before, on average (sec. 3.3)."""
+    return (1 - functional.cosine_similarity(features, old_features)).mean()
+
+
+def margin_ranking(
+    cosines: torch.Tensor, targets: torch.Tensor, n_old: int, margin: float, rivals: int
+) -> torch.Tensor:
+    """How far, on average, exemplars are from a margin between their class and the new classes most like it (sec. 3.4).
+
+    Parameters
+    ----------
+    cosines : Tensor of shape (N, classes)
+        Cosines between features and the classes' directions.
+    targets : Tensor of int64
+        Classes. Only samples of old ones count; without any the loss is 0.
+    n_old : int
+        Old classes; they come first.
+    margin : float
+        What the cosine of the right class must exceed the others' by.
+    rivals : int
+        K, how many new classes, those with the highest cosines, each exemplar is held against.
+    """
+    old = targets < n_old
+    if not bool(old.any()):
+        return cosines.new_zeros(())
+    right = cosines[old].gather(1, targets[old, None])
+    highest = cosines[old, n_old:].topk(min(rivals, cosines.shape[1] - n_old), dim=1).values
+    return functional.relu(margin - right + highest).mean()
+
+
+def imprinted(features: torch.Tensor, targets: torch.Tensor, old_weight: torch.Tensor) -> torch.Tensor:
+    """First weights of new classes: the mean direction of their features, as long as old classes' weights on average.
+
+    Parameters
+    ----------
+    features : Tensor of shape (N, d)
+        Of the new samples, by the network before this task.
+    targets : Tensor of int64
+        Classes 0, 1, ... among the new ones.
+    old_weight : Tensor of shape (old classes, d)
+        Weights of the old ones.
+    """
+    directions = functional.normalize(features)
+    means = torch.stack([directions[targets == c].mean(0) for c in range(int(targets.max()) + 1)])
+    length: torch.Tensor = torch.linalg.vector_norm(old_weight, dim=1).mean()
+    return functional.normalize(means) * length
+
+
+@dataclass(kw_only=True, eq=False)
+class LUCIR(WithExemplars):
+    """A cosine head, features that keep their direction, a margin for exemplars, and imprinted new classes.
+
+    It keeps exemplars: their number per class x n_c x height x width x channels x 8 bits.
+
+    Parameters
+    ----------
+    exemplars : int
+        E, images that are kept of a class.
+    less_forget_weight : float
+        Weight of the features' direction, times the root of old classes per new class.
+    margin, margin_weight : float
+        What the cosine of an exemplar's class must exceed new classes' by, and the weight of that loss.
+    rivals : int
+        K, new classes that each exemplar is held against.
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, and of each later task; by default what the preset says.
+    batch_size : int, optional
+        Images in a step; by default what the preset says.
+    learning_rate : float, optional
+        The highest of the schedule; by default the published one.
+    seed : int
+        Of everything random.
+    """
+
+    less_forget_weight: float = 5.0  # run.sh: --lamda 5 --adapt_lamda
+    margin: float = 0.5  # run.sh: --dist 0.5
+    margin_weight: float = 1.0  # run.sh: --lw_mr 1
+    rivals: int = 2  # run.sh: --K 2
+
+    name: ClassVar[str] = "LUCIR"
+    published: ClassVar[Recipe] = Recipe(learning_rate=0.1, milestones=(80 / 160, 120 / 160), weight_decay=5e-4)
+    head_kind: ClassVar[type[Head]] = CosineHead
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for option in ("less_forget_weight", "margin", "margin_weight"):
+            check_number(option, getattr(self, option), 0)
+        check_number("rivals", self.rivals, 1, whole=True)
+
+    def _backbone(self, backbone: nn.Module) -> nn.Module:
+        return without_last_relu(backbone)  # the authors' modified_resnet_cifar.py
+
+    def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
+        head = network.head
+        assert isinstance(head, CosineHead)
+        if old is None:
+            self._fit(network, images, targets, lambda b: functional.cross_entropy(network(b.pixels), b.targets))
+            return
+        device = head.weight.device
+        features = torch.from_numpy(self._encode(network, images)).to(device)
+        with torch.no_grad():
+            among_new = torch.from_numpy(targets - self.known).to(device)
+            head.weights[-1].copy_(imprinted(features, among_new, head.weight[: self.known]))
+        head.freeze_old()  # old directions stay while features are held to theirs
+        n_old, n_new = self.known, head.sizes[-1]
+        strength = self.less_forget_weight * math.sqrt(n_old / n_new)
+
+        def loss(batch: Batch) -> torch.Tensor:
+            features = network.features(batch.pixels)
+            with torch.no_grad():
+                old_features = old.features(batch.pixels)
+            cosines = head.cosines(features)
+            return (
+                functional.cross_entropy(head.scale * cosines, batch.targets)
+                + strength * less_forget(features, old_features)
+                + self.margin_weight * margin_ranking(cosines, batch.targets, n_old, self.margin, self.rivals)
+            )
+
+        self._fit(network, *self._with_exemplars(images, targets), loss)

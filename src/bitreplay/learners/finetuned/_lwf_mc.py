@@ -1,0 +1,48 @@
+"""LwF-MC, learning without forgetting for many classes: iCaRL's network and loss without any exemplars.
+
+Defined in sec. 4 of iCaRL (Rebuffi et al., CVPR 2017) after LwF (Li & Hoiem, ECCV 2016). Many codes that are called LwF
+distil by softmax instead; that is another method.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from bitreplay.learners.finetuned._icarl import ICARL_RECIPE, icarl_loss
+from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
+from bitreplay.learners.finetuned._network import GrowingNetwork
+from bitreplay.learners.finetuned._recipe import Recipe
+from bitreplay.learners.finetuned._training import Batch
+
+__all__ = ["LwFMC"]
+
+
+@dataclass(kw_only=True, eq=False)
+class LwFMC(FineTunedLearner):
+    """Distillation by sigmoids, on the new samples alone. It keeps nothing of old classes: 0 bits.
+
+    Parameters
+    ----------
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, and of each later task; by default what the preset says.
+    batch_size : int, optional
+        Images in a step; by default what the preset says.
+    learning_rate : float, optional
+        The highest of the schedule; by default the published one.
+    seed : int
+        Of everything random.
+    """
+
+    name: ClassVar[str] = "LwF-MC"
+    published: ClassVar[Recipe] = ICARL_RECIPE
+
+    def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
+        def loss(batch: Batch) -> torch.Tensor:
+            with torch.no_grad():
+                old_logits = None if old is None else old(batch.pixels)
+            return icarl_loss(network(batch.pixels), batch.targets, old_logits)
+
+        self._fit(network, images, targets, loss)

@@ -1,0 +1,96 @@
+"""Recipes: how a method trains its network, as its authors published it, and the same within a smaller budget.
+
+In the flow **images → features → head → class** a recipe says how long and how fast the whole line is trained. What the
+loss is, is the method's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bitreplay.training import TrainingOptions
+
+__all__ = ["Recipe"]
+
+Optimizer = Literal["sgd", "adam"]
+Schedule = Literal["steps", "one_cycle", "cosine"]
+Augmentation = Literal["none", "paper", "strong"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained for a task. The defaults are those of the GBM paper, which all may fall back on.
+
+    Parameters
+    ----------
+    base_epochs, epochs : int
+        Epochs for task 0, and for each later task.
+    batch_size : int
+        Images per step.
+    optimizer : {"sgd", "adam"}
+        SGD has a momentum of 0.9. Weight decay leaves biases and batch normalisation alone in both.
+    learning_rate, weight_decay : float
+        Of the optimizer; the learning rate is the highest of the schedule.
+    schedule : {"steps", "one_cycle", "cosine"}
+        Learning rate over a task: times `factor` at each of the `milestones`; a linear rise over the first `warmup` of
+        the task and a half cosine down to zero; or that half cosine alone.
+    milestones : tuple of float
+        When steps are, as shares of the task's epochs: they fit any number of epochs.
+    factor, warmup : float
+        See `schedule`.
+    augmentation : {"none", "paper", "strong"}
+        See :mod:`bitreplay.data`.
+    """
+
+    base_epochs: int = 160  # sec. 4.1 of the GBM paper, as all of these up to the momentum
+    epochs: int = 160
+    batch_size: int = 128
+    optimizer: Optimizer = "sgd"
+    learning_rate: float = 0.1
+    milestones: tuple[float, ...] = (50 / 160, 100 / 160, 150 / 160)
+    factor: float = 0.1
+    augmentation: Augmentation = "paper"
+    momentum: float = 0.9
+    weight_decay: float = 5e-4  # not in the GBM paper; LUCIR's and PyCIL's, the field's default
+    schedule: Schedule = "steps"
+    warmup: float = 0.2
+
+    def within(self, budget: TrainingOptions) -> Recipe:
+        """The recipe with the epochs, batches, schedule and augmentation that all methods of a comparison get.
+
+        Optimizer, learning rate and weight decay stay the method's: they belong to the scale of its loss.
+
+        Examples
+        --------
+        >>> from bitreplay.training import PRESETS
+        >>> short = Recipe(learning_rate=0.02).within(PRESETS["digits"])
+        >>> short.epochs, short.schedule, short.learning_rate
+        (12, 'one_cycle', 0.02)
+        """
+        return replace(
+            self,
+            base_epochs=budget.epochs,
+            epochs=budget.epochs,
+            batch_size=budget.batch_size,
+            schedule=budget.schedule,
+            warmup=budget.warmup,
+            augmentation=budget.augmentation,
+        )
+
+    def learning_rate_at(self, done: float) -> float:
+        """Learning rate when a share `done` of a task's steps was taken.
+
+        Examples
+        --------
+        >>> recipe = Recipe()
+        >>> [round(recipe.learning_rate_at(epoch / 160), 6) for epoch in (0, 49.9, 50, 159)]
+        [0.1, 0.1, 0.01, 0.0001]
+        """
+        if self.schedule == "steps":
+            return self.learning_rate * self.factor ** sum(done >= milestone for milestone in self.milestones)
+        warmup = self.warmup if self.schedule == "one_cycle" else 0.0
+        if done < warmup:
+            return self.learning_rate * done / warmup
+        return self.learning_rate * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup))) / 2

@@ -1,0 +1,150 @@
+"""The training loop of all methods that train the whole network: read it from top to bottom.
+
+In the flow **images → features → head → class** it trains the whole line for one task. A method gives it a function
+from a batch to a loss, and nothing else. Every random number comes from (seed, epoch, step), and the global random
+state is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from bitreplay.backbones import Preprocessing
+from bitreplay.data._augmentation import mix_seed
+from bitreplay.data._progress import progress
+from bitreplay.learners.finetuned._network import GrowingNetwork
+from bitreplay.learners.finetuned._recipe import Recipe
+
+__all__ = ["Augment", "Batch", "encode", "fit"]
+
+ENCODED_AT_ONCE = 256  # images; always the same ones together, as the last digits of features depend on it
+ORDER, AUGMENTATION, LOSS = range(3)  # what a seed is for
+
+Augment = Callable[..., torch.Tensor]  # images from 0 to 1 and a list of integers, the seed, to variants of the images
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a loss sees of a step.
+
+    Parameters
+    ----------
+    pixels : Tensor
+        Images (N, C, H, W), augmented and normalised.
+    targets : Tensor of int64
+        Place of each image's class in the learning order.
+    done : float
+        Share of the training that is behind it, from 0 to 1.
+    generator : torch.Generator
+        For what a loss draws; it is on the CPU, and this step's own.
+    """
+
+    pixels: torch.Tensor
+    targets: torch.Tensor
+    done: float
+    generator: torch.Generator
+
+
+def fit(
+    network: nn.Module,
+    images: npt.NDArray[np.uint8],
+    targets: npt.NDArray[np.int64],
+    loss: Callable[[Batch], torch.Tensor],
+    recipe: Recipe,
+    *,
+    epochs: int,
+    seed: tuple[int, ...],
+    preprocessing: Preprocessing,
+    augment: Augment | None,
+    keep_statistics: bool = False,
+    title: str = "training",
+) -> None:
+    """Train those parameters of a network that require a gradient, on the device that it is on.
+
+    Parameters
+    ----------
+    network : torch.nn.Module
+        What is trained; it is in training mode afterwards.
+    images, targets : ndarray
+        Bytes (N, H, W, C), and the place of each one's class in the learning order.
+    loss : callable
+        From a :class:`Batch` to a number.
+    recipe : Recipe
+        How; its number of epochs is not used.
+    epochs : int
+        Passes over the images. What does not fill a batch waits for the next epoch's order.
+    seed : tuple of int
+        Decides everything random.
+    preprocessing : Preprocessing
+        What comes before the backbone.
+    augment : callable, optional
+        Makes random variants of the images.
+    keep_statistics : bool
+        Batch normalisation goes on with the means and variances that it has, instead of those of each batch.
+    title : str
+        What a progress bar says.
+    """
+    device = next(network.parameters()).device
+    pictures, classes = torch.from_numpy(images).to(device), torch.from_numpy(targets).to(device)
+    optimizer = _optimizer(network, recipe)
+    batch_size = min(recipe.batch_size, len(images))
+    steps = len(images) // batch_size
+    network.train()
+    for module in network.modules():
+        if keep_statistics and isinstance(module, nn.BatchNorm2d):
+            module.eval()
+    with progress(title, epochs * steps) as advance:
+        for epoch in range(epochs):
+            order = torch.randperm(len(images), generator=_generator(*seed, ORDER, epoch)).to(device)
+            for step in range(steps):
+                done = (epoch + step / steps) / epochs
+                for group in optimizer.param_groups:
+                    group["lr"] = recipe.learning_rate_at(done)
+                chosen = order[step * batch_size : (step + 1) * batch_size]
+                pixels = preprocessing.to_float(pictures[chosen])
+                if augment is not None:
+                    pixels = augment(pixels, *seed, AUGMENTATION, epoch, step)
+                pixels = preprocessing.normalise(preprocessing.resize(pixels))
+                batch = Batch(pixels, classes[chosen], done, _generator(*seed, LOSS, epoch, step))
+
+                value = loss(batch)
+                optimizer.zero_grad()
+                value.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+                advance(1)
+
+
+def encode(
+    network: GrowingNetwork, images: npt.NDArray[np.uint8], preprocessing: Preprocessing
+) -> npt.NDArray[np.float32]:
+    """Features (N, d) of images (N, H, W, C) as they are; the network is in evaluation mode afterwards."""
+    device = next(network.parameters()).device
+    network.eval()
+    features = []
+    with torch.inference_mode():
+        for begin in range(0, len(images), ENCODED_AT_ONCE):
+            pixels = torch.from_numpy(np.array(images[begin : begin + ENCODED_AT_ONCE])).to(device)
+            features.append(network.features(preprocessing(pixels)).float().cpu().numpy())
+    return np.concatenate(features)
+
+
+def _optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """The optimizer; weight decay pulls on matrices and kernels only, not on biases and batch normalisation."""
+    parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": recipe.weight_decay},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    if recipe.optimizer == "adam":
+        return torch.optim.Adam(groups, lr=0.0)
+    return torch.optim.SGD(groups, lr=0.0, momentum=recipe.momentum)
+
+
+def _generator(*seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(mix_seed(*seed))

@@ -1,0 +1,59 @@
+"""Workplace: what a method that trains its network is given beside its own options: which network, how much, where."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from bitreplay.backbones import BACKBONES, build_backbone, count_features
+from bitreplay.errors import InputError
+from bitreplay.training import TrainingOptions
+
+__all__ = ["Workplace"]
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Which network is trained, how much and where.
+
+    Parameters
+    ----------
+    backbone : str
+        A name among :data:`bitreplay.backbones.BACKBONES`.
+    backbone_options : mapping
+        Its options; `in_channels` is that of the images.
+    budget : TrainingOptions, optional
+        How much training every method gets; without one each trains as its authors did.
+    device : str
+        Where: "auto" takes a GPU if there is one.
+    """
+
+    backbone: str = "resnet18"
+    backbone_options: Mapping[str, Any] = field(default_factory=dict)
+    budget: TrainingOptions | None = None
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.backbone not in BACKBONES:
+            raise InputError(f"there is no backbone {self.backbone!r}; there are {', '.join(BACKBONES)}")
+
+    def new_backbone(self, image_shape: tuple[int, ...], generator: torch.Generator) -> tuple[nn.Module, int]:
+        """A backbone for images (height, width, channels), and the number of its features."""
+        height, width, channels = image_shape
+        known = inspect.signature(BACKBONES[self.backbone].build).parameters
+        options = {"in_channels": channels} if "in_channels" in known else {}
+        backbone = build_backbone(self.backbone, generator=generator, **options, **self.backbone_options)
+        return backbone, count_features(backbone, (channels, height, width))
+
+    def torch_device(self) -> torch.device:
+        """The device."""
+        if self.device != "auto":
+            return torch.device(self.device)
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")

@@ -1,0 +1,139 @@
+"""Latent replay with CWR*: the last layer is consolidated after every task (Vorabbi et al. 2024; sec. 5.1).
+
+In the flow images → features → bits → memory/**head** → class it stands between training and deciding. CWR* (Lomonaco
+et al. 2020; the rule as in the authors' ar1-pytorch) keeps consolidated weights cw of the last layer beside those that
+are trained, tw. Before a task tw is cw, and 0 for new classes. After it, for every class j of the new samples and the
+exemplars::
+
+    tw[j] <- tw[j] - m                                            m: the mean over all weights of these classes
+    cw[j] <- tw[j]                                                if j is new
+    cw[j] <- (cw[j] * w + tw[j]) / (w + 1)                        else, with w = sqrt(past_j / cur_j)
+
+cur_j counts the samples of class j in this task, exemplars included, and past_j those of all tasks before.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from bitreplay.bits import PackedBits
+from bitreplay.heads import Replay
+from bitreplay.heads._replay import make_layers
+from bitreplay.learners._learner import Arrays
+from bitreplay.learners.frozen._latent_replay import LatentReplay
+from bitreplay.learners.frozen._method import Labels
+from bitreplay.memory import BinaryMemory
+from bitreplay.nn import BinaryLinear
+
+__all__ = ["LatentReplayCWR", "consolidate", "last_layer"]
+
+
+@dataclass(kw_only=True, eq=False)
+class LatentReplayCWR(LatentReplay):
+    """LR + CWR*: latent replay whose last layer is consolidated after every task.
+
+    The consolidated weights are those that decide, and those that the next task starts from: nothing more is kept than
+    by LatentReplay, but for one count per class.
+
+    Parameters
+    ----------
+    exemplars : int
+        E, embeddings kept per class; all of them where a class has fewer samples.
+    selection : {"random", "herding"}
+        Which: any, or those whose mean is nearest to the mean of the class.
+    binarizer : {"thermometer", "heaviside"}
+        What makes bits of the features of an encoder that was not trained with a binarizer.
+    p, f : int
+        Thermometer bits per feature; width factor of Heaviside.
+    classifier : {"linear", "hidden", "binary", "quicknet_tail"}
+        What is trained, as for LatentReplay. Of a binary last layer the latent weights are consolidated.
+    epochs, min_steps : int
+        Passes over the new samples, and steps at least.
+    batch_size : int
+        Samples and exemplars of a step.
+    learning_rate : float, optional
+        By default one that suits the classifier.
+    seed : int
+        Of which samples are kept, and of their order in training.
+    """
+
+    name: ClassVar[str] = "LatentReplayCWR"
+
+    def _replay(self) -> Replay:
+        """The replay head; the rows of new classes in its last layer begin at 0, unless only their signs count."""
+        head = super()._replay()
+
+        def make(n_inputs: int, n_classes: int) -> nn.Module:
+            network = head.module(n_inputs, n_classes) if head.module else make_layers(n_inputs, head.hidden, n_classes)
+            if isinstance(layer := last_layer(network), nn.Linear):
+                nn.init.zeros_(layer.weight)
+                nn.init.zeros_(layer.bias)
+            return network
+
+        return replace(head, module=make)
+
+    def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
+        learned = super()._learn(X, y, new)
+        known = len(self.classes)
+        memory: BinaryMemory = learned["memory"]
+        exemplars = [min(self.exemplars, memory.count(label)) for label in memory.labels[:known]]
+        current = np.concatenate([exemplars, np.bincount(y - known, minlength=len(new))]).astype(np.int64)
+        past: npt.NDArray[np.int64] = self.learned["past"] if known else np.empty(0, dtype=np.int64)
+        before = last_layer(self.decider.network) if known else None  # type: ignore[attr-defined]
+        network = copy.deepcopy(learned["head"].network)
+        for name, trained in last_layer(network).named_parameters():
+            kept = (
+                before.get_parameter(name).detach().numpy() if before is not None else np.empty((0, *trained.shape[1:]))
+            )
+            with torch.no_grad():
+                trained.copy_(torch.from_numpy(consolidate(trained.numpy(), kept, past, current)))
+        summed = current.copy()
+        summed[:known] += past
+        return {**learned, "head": learned["head"].with_network(network), "past": summed}
+
+    def _to_arrays(self) -> Arrays:
+        return {**super()._to_arrays(), "cwr.past": self.learned["past"]}
+
+    def _from_arrays(self, arrays: Arrays) -> dict[str, Any]:
+        past = arrays["cwr.past"].astype(np.int64)
+        return {**super()._from_arrays(arrays), "past": past}
+
+
+def consolidate(
+    trained: npt.NDArray[Any], kept: npt.NDArray[Any], past: npt.NDArray[np.int64], current: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float32]:
+    """The rule of CWR* (see above) for weights, or biases, with one row per class, known classes first.
+
+    Parameters
+    ----------
+    trained : ndarray, shape (classes, ...)
+        tw after the task.
+    kept : ndarray, shape (known classes, ...)
+        cw before it.
+    past : ndarray of int64, shape (known classes,)
+        Samples of each class in the tasks before.
+    current : ndarray of int64, shape (classes,)
+        Samples of each class in this task, exemplars included.
+
+    Examples
+    --------
+    >>> consolidate(np.array([[3.0], [5.0]]), np.array([[4.0]]), np.array([9]), np.array([1, 7])).tolist()
+    [[2.75], [1.0]]
+    """
+    weights = np.asarray(trained, dtype=np.float64) - np.mean(trained, dtype=np.float64)
+    known = len(past)
+    share = np.sqrt(past / current[:known]).reshape(-1, *[1] * (weights.ndim - 1))
+    weights[:known] = (kept * share + weights[:known]) / (share + 1)
+    return weights.astype(np.float32)
+
+
+def last_layer(network: nn.Module) -> nn.Linear | BinaryLinear:
+    """The layer of a classifier that has a row of weights for every class."""
+    return [layer for layer in network.modules() if isinstance(layer, nn.Linear | BinaryLinear)][-1]

@@ -1,0 +1,88 @@
+"""Comparisons by name: the setting and the learners of a table of the paper, at the scale of the machine at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from bitreplay.errors import InputError
+from bitreplay.runs._setting import Setting
+
+__all__ = ["COMPARISONS", "Comparison", "Scale", "named_comparison"]
+
+Scale = Literal["cpu", "paper"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a table compares: options of :class:`Setting`, and learners."""
+
+    setting: Mapping[str, Any]
+    learners: tuple[str, ...]
+
+
+# The rows of the paper's table 1, its GBM with one prototype and eight, and around them what this library has besides.
+TABLE_1 = (
+    "FullFineTuning",
+    "FullJoint",
+    "iCaRL",
+    "iCaRL:output=nme",
+    "EEIL",
+    "LUCIR",
+    "LwF-MC",
+    "EWC",
+    "PASS",
+    "IL2A",
+    "FeTrIL",
+    "GBM:prototypes=1,bits=32,head=replay",
+    "GBM:prototypes=8,bits=32,head=replay",
+    "GBM",
+    "TrainableGBM",
+    "FineTuning",
+    "Joint",
+    "NearestMean",
+    "FeCAM",
+    "StreamingLDA",
+    "RandomRidge",
+)
+
+COMPARISONS: dict[str, dict[Scale, Comparison]] = {
+    "table-1": {
+        # Ours: real images, and all methods trained for as many epochs; under half an hour for a seed on two cores.
+        "cpu": Comparison(
+            {
+                "dataset": "cifar100",
+                "classes": 20,
+                "base": 10,
+                "increment": 2,
+                "image_size": 16,
+                "encoder": "resnet18",
+                "preset": "small",
+            },
+            TABLE_1,
+        ),
+        # Sec. 4.1, for a GPU; further columns with `--tasks 5`, `--tasks 20` and `--dataset tiny_imagenet`.
+        "paper": Comparison(
+            {"dataset": "cifar100", "tasks": 10, "encoder": "resnet18", "preset": "paper"},
+            TABLE_1,
+        ),
+    }
+}
+
+
+def named_comparison(name: str, scale: Scale, given: Mapping[str, Any]) -> tuple[Setting, tuple[str, ...]]:
+    """Setting and learners of a table; options of the setting that were given and are not their defaults win.
+
+    Examples
+    --------
+    >>> setting, learners = named_comparison("table-1", "paper", {"tasks": 20})
+    >>> setting.dataset, setting.tasks, learners[2]
+    ('cifar100', 20, 'iCaRL')
+    """
+    if scale not in COMPARISONS[name]:
+        raise InputError(f"scale must be one of {', '.join(COMPARISONS[name])}; got {scale!r}")
+    comparison = COMPARISONS[name][scale]
+    defaults = asdict(Setting())
+    own = {option: value for option, value in given.items() if option != "preset" and value != defaults[option]}
+    return Setting(**{**comparison.setting, **own}), comparison.learners

@@ -1,0 +1,86 @@
+"""Table 5 in miniature: ten categories of generated frames, a tiny QuickNet with random weights."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from bitreplay import metrics
+from bitreplay.backbones import Preprocessing, build_backbone
+from bitreplay.data import load_dataset, make_scenario
+from bitreplay.errors import InputError
+from bitreplay.experiments import EXPERIMENTS, Request
+from bitreplay.experiments._core50_table import ROWS, core50_table
+from bitreplay.runs import Setting
+from bitreplay.training import TrainedNetwork
+from tests.data.examples import write_image
+
+OPTIONS = {"weights": None, "blocks": (1, 1, 1, 1), "filters": (8, 8, 16, 16), "image_size": 32}
+D = 16  # one pixel of 16 channels
+FRAMES = 2  # of 11 sessions, one object per category
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("BITREPLAY_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path / "cache"))
+
+
+def write_core50(root: Path) -> None:
+    """Frames in the official layout; the categories have colours of their own."""
+    rng = np.random.default_rng(0)
+    colours = rng.integers(0, 256, (10, 2, 2, 3))
+    for session in range(1, 12):
+        for category in range(10):
+            thing = 5 * category + 1
+            for frame in range(FRAMES):
+                image = np.repeat(np.repeat(colours[category], 8, 0), 8, 1) + rng.normal(0, 10, (16, 16, 3))
+                name = f"s{session}/o{thing}/C_{session:02d}_{thing:02d}_{frame:03d}.png"
+                write_image(root / name, np.clip(image, 0, 255).astype(np.uint8))
+
+
+def save_quicknet(folder: Path) -> Path:
+    """A tiny QuickNet in a folder, as one that was trained on task 0 would be."""
+    backbone = build_backbone("quicknet", generator=torch.Generator().manual_seed(0), **OPTIONS)
+    classes = make_scenario(load_dataset("core50"), 8)[0].classes
+    head = np.zeros((2, D), np.float32), np.zeros(2, np.float32)
+    preprocessing = Preprocessing(size=32)
+    TrainedNetwork(backbone, None, *head, preprocessing, classes, {}, "tiny", "quicknet", OPTIONS).save(folder)
+    return folder
+
+
+@pytest.mark.parametrize("scale", ["cpu", "paper"])
+def test_the_table_in_miniature(tmp_path, scale):
+    write_core50(tmp_path / "data" / "core50")
+    setting = Setting("core50", tasks=8, encoder=str(save_quicknet(tmp_path / "network")), accelerator="cpu")
+    request = Request(scale, tmp_path / "runs", seeds=[0])
+    outcome = core50_table(request, setting, ["epochs=1", "min_steps=5", "batch_size=32"])
+    assert [[len(task) for task in result.history.classes] for result in outcome.results] == [[2] + [1] * 8] * 8
+    assert outcome.results[0].history.notes == {"data": "core50", "encoder": "quicknet"}
+    bits = [result.history.memory_bits[-1] for result in outcome.results]
+    kept = 8 * FRAMES  # fewer samples per class than exemplars are asked for
+    assert bits[:3] == [kept * D * 10] * 3
+    assert bits[3] == 1 * D * 10 * 32
+    assert bits[4] <= 4 * D * 10 * 32  # few samples make few prototypes
+    assert bits[6:] == [kept * D * 10, 1 * D * 10 * 3]
+    assert list(outcome.published.values()) == list(ROWS.values())
+    assert list(outcome.published) == [result.name for result in outcome.results[:6]]
+    assert f"classifier={'linear' if scale == 'cpu' else 'quicknet_tail'}" in outcome.results[0].name
+    if scale == "cpu":
+        assert max(metrics.final(result.history) for result in outcome.results) > 0.2  # chance is 0.1
+
+
+def test_everything_that_is_missing_is_named_at_once(tmp_path):
+    with pytest.raises(InputError) as error:
+        core50_table(Request("cpu", tmp_path))
+    message = str(error.value)
+    assert "core50_128x128.zip" in message
+    assert str(tmp_path / "data" / "core50") in message
+    assert "quicknet_large_weights.h5" in message
+    assert str(tmp_path / "data" / "quicknet") in message
+    write_core50(tmp_path / "data" / "core50")
+    with pytest.raises(InputError) as error:
+        EXPERIMENTS["table-5"].run(Request("paper", tmp_path))
+    assert "core50_128x128.zip" not in str(error.value)
+    assert "quicknet_large_weights.h5" in str(error.value)
