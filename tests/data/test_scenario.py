@@ -194,3 +194,14 @@ def test_the_summary_shows_every_task() -> None:
     assert lines[2].endswith("0, 1, 2, 3, 4, ...")
     assert lines[3].split()[:2] == ["1", "1"]
     assert len(lines) == 5
+
+
+def test_the_first_classes_of_an_order() -> None:
+    dataset = tiny_dataset(6)
+    whole, part = make_scenario(dataset, sizes=[6]), make_scenario(dataset, tasks=2, base=2, classes=4)
+    assert part.classes_seen(2).tolist() == whole[0].classes[:4].tolist()
+    assert [len(task.classes) for task in part] == [2, 1, 1]
+    assert set(part.test_seen(2).labels) == set(whole[0].classes[:4].tolist())
+    for classes in (0, 7, 2.5):
+        with pytest.raises(InputError, match="classes must be a whole number from 1 to 6"):
+            make_scenario(dataset, increment=1, classes=classes)  # type: ignore[arg-type]

@@ -57,7 +57,9 @@ VARIANTS = {
     ),
     "LatentReplay": (lambda seed=0: LatentReplay(exemplars=10, epochs=1, seed=seed), lambda n: 10 * D * n),
     "LatentReplay binary": (
-        lambda seed=0: LatentReplay(exemplars=10, selection="herding", classifier="binary", epochs=1, seed=seed),
+        lambda seed=0: LatentReplay(
+            exemplars=10, selection="herding", classifier="binary", epochs=1, min_steps=150, batch_size=64, seed=seed
+        ),
         lambda n: 10 * D * n,
     ),
     "LatentReplayCWR": (lambda seed=0: LatentReplayCWR(exemplars=10, epochs=1, seed=seed), lambda n: 10 * D * n),

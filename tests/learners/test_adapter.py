@@ -6,7 +6,7 @@ import pytest
 from bitreplay.binarizers import Thermometer
 from bitreplay.data import Samples, load_dataset, make_scenario
 from bitreplay.errors import InputError
-from bitreplay.learners import LEARNERS, FrozenLearner
+from bitreplay.learners import FROZEN, FrozenLearner
 from bitreplay.learners.frozen import GBM, NearestMean
 
 scenario = make_scenario(load_dataset("digits"), sizes=[5, 1, 4], order=[7, 2, 9, 4, 0, 1, 8, 3, 5, 6])
@@ -39,10 +39,10 @@ def accuracy(learner):
     return (learner.predict(seen) == seen.labels).mean()
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in ("FeTrIL", "FineTuning")])
+@pytest.mark.parametrize("name", [name for name in FROZEN if name not in ("FeTrIL", "FineTuning")])
 def test_digits_are_learned_task_by_task(name):
     options = {"RandomRidge": {"width": 256}, "LatentReplay": {"p": 4, "epochs": 2}, "GBM": {"p": 4}, "Joint": {"p": 4}}
-    learner = through(FrozenLearner(LEARNERS[name](**options.get(name, {})), Pixels()))
+    learner = through(FrozenLearner(FROZEN[name](**options.get(name, {})), Pixels()))
     assert accuracy(learner) > (0.85 if name == "NearestMean" else 0.88)
     assert learner.memory_bits() > 0
     assert learner.working_set_bits() > 0

@@ -15,7 +15,7 @@ import yaml
 from bitreplay import metrics
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
-from bitreplay.learners import LEARNERS
+from bitreplay.learners import FROZEN
 from bitreplay.memory import BinaryMemory, read_file
 from bitreplay.runs import Prepared, RunFolder, Specification, find_runs, results_of, run_learner
 from tests.runs.problems import SIZES, digits, save_network
@@ -46,7 +46,7 @@ VARIANTS = ["GBM:head=replay,epochs=1", "GBM:head=bayes", "FeTrIL:classifier=fc,
 
 
 @pytest.mark.parametrize(
-    "text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in LEARNERS)]
+    "text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in FROZEN)]
 )
 def test_an_interrupted_run_ends_like_one_that_was_not(network: Path, tmp_path: Path, text: str) -> None:
     setting, specification = digits(network), Specification.parse(text)

@@ -39,8 +39,8 @@ def compare(
 ) -> None:
     """Compare learners on one encoder and one sequence of tasks.
 
-    An interrupted comparison goes on with the runs that are missing. `--preset table-1` stands for all options of the
-    paper's main table, and `--scale` says for which machine; what is given besides wins.
+    An interrupted comparison goes on with the runs that are missing. The preset `table-1` stands for all options of
+    the paper's main table, at the scale of a machine; what is given besides wins.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def compare(
     results : Path or str, optional
         Also write the table's numbers, with command, machine and date, to this JSON file.
     scale : {"cpu", "paper"}
-        Size of `--preset table-1`: one that two cores can do, or the paper's own, for a GPU.
+        Size of `--preset table-1`: what two cores can do, or the paper's own, for a GPU.
     **setting
         Data, tasks and encoder.
     """

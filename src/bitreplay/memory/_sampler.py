@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
+from types import ModuleType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -51,15 +52,12 @@ class Sampler:
         shape = (*planes.shape[:2], (words + missing) // LANE_WORDS, LANE_WORDS)
         self.planes = np.ascontiguousarray(planes).view(np.uint64).reshape(shape)
         self.order = np.arange(MOST_DIGITS) % len(planes[0])  # the expansion of code / (2^q - 1) repeats the code
-        from bitreplay.memory import _sampler_kernels  # compiled on first use
-
-        self.kernels = _sampler_kernels  # a batch is drawn in so short a time that an import statement would show
 
     def draw(
         self, n: int, seed: int, output: Output, n_jobs: int = 1, out: npt.NDArray[np.float32] | None = None
     ) -> tuple[Any, npt.NDArray[np.int64]]:
         """Draw `n` rows; returns them (floats in `out`, if that is given) and the prototype each came from."""
-        kernels = self.kernels
+        kernels = _kernels()
         components = np.empty(n, dtype=np.int64)
         rows: npt.NDArray[Any]
         if output == "float32":
@@ -81,6 +79,14 @@ class Sampler:
         packed = rows.view(np.uint8).reshape(n, -1)
         bits = PackedBits(np.ascontiguousarray(packed[:, : row_bytes(self.n_features)]), self.n_features)
         return (bits if output == "packed" else bits.unpack()), components
+
+
+@cache
+def _kernels() -> ModuleType:
+    """The compiled code; drawing a batch is so quick that a repeated import statement would show."""
+    from bitreplay.memory import _sampler_kernels  # compiled on first use
+
+    return _sampler_kernels
 
 
 def draw_seed(generator: Generator) -> int:

@@ -1,0 +1,29 @@
+"""What the methods are for: plain fine-tuning forgets all old digits, and each of them clearly less."""
+
+import pytest
+
+from bitreplay.data import load_dataset, make_scenario
+from bitreplay.learners import FINETUNED
+from bitreplay.learners.finetuned import Workplace
+from bitreplay.training import TrainingOptions
+from tests.learners.finetuned.problems import accuracy
+
+scenario = make_scenario(load_dataset("digits"), sizes=[4, 3, 3], order=1)
+TRAINING = TrainingOptions(epochs=6, batch_size=32, schedule="one_cycle", augmentation="none")
+
+
+@pytest.mark.parametrize("name", FINETUNED)
+def test_old_classes_are_kept_by_all_but_fine_tuning(name):
+    learner = FINETUNED[name]()
+    learner.use(Workplace("small_cnn", {"width": 8}, TRAINING, "cpu"))
+    for task in scenario:
+        learner.learn(task)
+    first, everything = accuracy(learner, scenario[0].test), accuracy(learner, scenario.test_seen(2))
+    if name == "FullFineTuning":
+        assert first == 0
+        assert everything < 0.31  # the three classes it saw last
+    else:
+        assert first > 0.3
+        assert everything > 0.45
+    if name in ("FullJoint", "iCaRL", "EEIL", "LUCIR"):  # old images are there
+        assert everything > 0.85

@@ -1,0 +1,108 @@
+"""Runs of methods that train a network of their own, beside those on an encoder, and tables by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bitreplay import caches
+from bitreplay.cli import main
+from bitreplay.errors import InputError
+from bitreplay.evaluation import History
+from bitreplay.learners import FINETUNED
+from bitreplay.runs import COMPARISONS, Prepared, Setting, Specification, run_learner
+from bitreplay.runs import named_comparison as named
+from tests.runs.problems import SIZES
+
+SMALL = Setting("digits", sizes=SIZES, samples_per_class=30, encoder="small_cnn", accelerator="cpu")
+
+
+def quick(name: str) -> Specification:
+    return Specification.parse(f"{name}:epochs=1")
+
+
+@pytest.mark.parametrize("name", ["LUCIR", "EWC", "TrainableGBM"])  # exemplars, a vector, a memory
+def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path: Path, name: str) -> None:
+    def stop(state: int, history: History) -> None:
+        if state == 1:
+            raise KeyboardInterrupt
+
+    undisturbed = run_learner(SMALL, quick(name), 1, tmp_path / "undisturbed")
+    assert undisturbed.finished
+    assert undisturbed.history is not None
+    assert undisturbed.history.notes == {"data": "digits", "encoder": "small_cnn, trained in every task"}
+    with pytest.raises(KeyboardInterrupt):
+        run_learner(SMALL, quick(name), 1, tmp_path / "runs", on_state=stop, checkpoint_seconds=0)
+    seen: list[int] = []
+    resumed = run_learner(SMALL, quick(name), 1, tmp_path / "runs", on_state=lambda state, history: seen.append(state))
+    assert seen == [2]
+    assert resumed.history == undisturbed.history
+    assert [entry.kind for entry in caches.entries()] == []  # no encoder was trained for it
+
+
+def test_both_kinds_side_by_side_from_the_command_line(network: Path, tmp_path: Path) -> None:
+    sizes = ["--sizes", *map(str, SIZES)]
+    learners = ["--learners", "LwF-MC:epochs=1", "NearestMean"]
+    output = ["--output", str(tmp_path / "runs")]
+    assert main(["compare", "--dataset", "digits", "--encoder", str(network), *sizes, *learners, *output]) == 2
+    few = ["--dataset", "digits", "--classes", "4", "--sizes", "2", "1", "1", "--accelerator", "cpu"]
+    assert main(["compare", *few, *learners, *output]) == 0
+    assert len(list((tmp_path / "runs").glob("*/history.json"))) == 2
+
+
+@pytest.mark.parametrize("encoder", ["efficientnet_lite0", "binary_vgg"])
+def test_networks_that_are_not_to_be_trained_are_refused(tmp_path: Path, encoder: str) -> None:
+    with pytest.raises(InputError, match="begin with one that is not trained"):
+        run_learner(Setting("digits", encoder=encoder), quick("iCaRL"), 0, tmp_path)
+    assert not any(tmp_path.glob("digits*"))
+
+
+def test_the_preset_says_which_network_is_trained_and_how_much() -> None:
+    assert Setting("cifar100").workplace().backbone == "resnet18"
+    assert Setting("cifar100").workplace().backbone_options == {"width": 48, "stem_stride": 2}
+    assert Setting("cifar100", encoder="small_cnn").workplace().backbone_options == {}
+    assert Setting("cifar100", preset="paper").workplace().budget is None  # each as its authors did
+    assert Setting("digits").workplace().backbone == "small_cnn"
+
+
+# ------------------------------------------------------------------ tables by name
+
+
+@pytest.mark.parametrize("scale", ["cpu", "paper"])
+def test_every_learner_of_a_table_can_be_made(scale: str) -> None:
+    setting, learners = named("table-1", scale, {})  # type: ignore[arg-type]
+    made = [Specification.parse(text) for text in learners]
+    assert {*FINETUNED} <= {specification.name for specification in made}
+    assert setting.workplace().backbone == "resnet18"
+
+
+def test_what_is_given_besides_wins() -> None:
+    setting, _ = named("table-1", "cpu", {"dataset": "digits", "base": 4, "preset": "table-1", "order": 1993})
+    assert (setting.dataset, setting.base, setting.increment, setting.preset) == ("digits", 4, 2, "small")
+    with pytest.raises(InputError, match="scale must be one of cpu, paper; got 'gpu'"):
+        named("table-1", "gpu", {})  # type: ignore[arg-type]
+
+
+def test_a_table_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = ["--preset", "table-1", "--scale", "cpu", "--learners", "FullFineTuning:epochs=1"]
+    digits = ["--dataset", "digits", "--classes", "4", "--base", "2", "--encoder", "small_cnn", "--image_size", "8"]
+    assert main(["compare", *table, *digits, "--accelerator", "cpu", "--output", str(tmp_path / "runs")]) == 0
+    assert "FullFineTuning:epochs=1, seed 0: average" in capsys.readouterr().out
+    assert main(["compare", "--preset", "table-2"]) == 2
+    assert "preset must be one of" in capsys.readouterr().err
+
+
+def test_only_the_first_classes_are_learned() -> None:
+    setting = Setting("digits", classes=5, base=3, increment=1)
+    scenario = Prepared(setting).scenario
+    order = Prepared(Setting("digits")).scenario.classes_seen(5)
+    assert scenario.classes_seen(2).tolist() == order[:5].tolist()
+    assert setting.determinants()["classes"] == 5
+    assert "classes" not in Setting("digits").determinants()  # runs from before there was this option are found
+
+
+def test_tables_name_learners_once() -> None:
+    for scales in COMPARISONS.values():
+        for comparison in scales.values():
+            assert len({*comparison.learners}) == len(comparison.learners)
