@@ -88,9 +88,8 @@ def alternate(
 
 
 def _repeats(call: Callable[[], object]) -> int:
-    """How many calls to time together; the first call only warms up."""
-    if _timed(call, 1)[0] > 1:
-        return 1  # compiled or not, it is long enough
+    """How many calls to time together; the first call compiles and warms up."""
+    call()
     return max(1, round(SHORTEST / _timed(call, 1)[0]))
 
 

@@ -45,9 +45,7 @@ QUICK = {
 VARIANTS = ["GBM:head=replay,epochs=1", "GBM:head=bayes", "FeTrIL:classifier=fc,epochs=1"]
 
 
-@pytest.mark.parametrize(
-    "text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in FROZEN)]
-)
+@pytest.mark.parametrize("text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in FROZEN)])
 def test_an_interrupted_run_ends_like_one_that_was_not(network: Path, tmp_path: Path, text: str) -> None:
     setting, specification = digits(network), Specification.parse(text)
     prepared = Prepared(setting)

@@ -49,14 +49,14 @@ TABLE_1 = (
 
 COMPARISONS: dict[str, dict[Scale, Comparison]] = {
     "table-1": {
-        # Ours: real images, and all methods trained for as many epochs; under half an hour for a seed on two cores.
+        # Ours: real images, and all methods trained for as many epochs; about half an hour for a seed on two cores.
         "cpu": Comparison(
             {
                 "dataset": "cifar100",
                 "classes": 20,
                 "base": 10,
                 "increment": 2,
-                "image_size": 16,
+                "image_size": 24,
                 "encoder": "resnet18",
                 "preset": "small",
             },

@@ -171,10 +171,10 @@ PRESETS: dict[str, TrainingOptions] = {
     ),
     # Ours: for comparisons in which every method trains its own network, task by task, on a CPU.
     "small": TrainingOptions(
-        epochs=20,
-        ste_epochs=5,
+        epochs=8,
+        ste_epochs=2,
         batch_size=64,
-        ste_learning_rate=0.05,
+        ste_learning_rate=0.03,
         schedule="one_cycle",
         evaluate_every=5,
     ),
@@ -195,6 +195,6 @@ PRESET_BACKBONES: dict[str, tuple[str, dict[str, int]]] = {
     "paper": ("resnet18", {}),
     "cpu": ("resnet18", {"width": 48, "stem_stride": 2}),
     "digits": ("small_cnn", {}),
-    "small": ("resnet18", {"width": 16}),
+    "small": ("resnet18", {"width": 16, "stem_stride": 2}),
     "cpu_binary": ("binary_vgg", {}),
 }

@@ -30,7 +30,7 @@ scenario = make_scenario(
     load_dataset("digits"), sizes=SIZES, order=[*ORDER, 5, 6], classes=len(ORDER), samples_per_class=40
 )
 N_TRAIN = np.cumsum([len(task.train) for task in scenario])
-TRAINING = TrainingOptions(epochs=2, batch_size=32, schedule="one_cycle", augmentation="none")
+TRAINING = TrainingOptions(epochs=2, ste_epochs=0, batch_size=32, schedule="one_cycle", augmentation="none")
 
 # Every method in all its forms, and the bits it keeps of n classes after t tasks.
 VARIANTS = {

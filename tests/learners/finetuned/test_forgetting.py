@@ -9,7 +9,7 @@ from bitreplay.training import TrainingOptions
 from tests.learners.finetuned.problems import accuracy
 
 scenario = make_scenario(load_dataset("digits"), sizes=[4, 3, 3], order=1)
-TRAINING = TrainingOptions(epochs=6, batch_size=32, schedule="one_cycle", augmentation="none")
+TRAINING = TrainingOptions(epochs=6, ste_epochs=0, batch_size=32, schedule="one_cycle", augmentation="none")
 
 
 @pytest.mark.parametrize("name", FINETUNED)

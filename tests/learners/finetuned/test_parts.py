@@ -110,7 +110,7 @@ def test_recipes_fall_at_their_milestones_and_fit_into_a_budget():
         1, 1, 0.1, 0.1, 0.01, 0.01,
     ]  # fmt: skip
     short = recipe.within(PRESETS["cpu"])
-    assert (short.base_epochs, short.epochs, short.batch_size, short.augmentation) == (30, 30, 128, "strong")
+    assert (short.base_epochs, short.epochs, short.batch_size, short.augmentation) == (35, 35, 128, "strong")
     assert short.learning_rate_at(0.2) == pytest.approx(1.0)
     assert short.learning_rate_at(0.1) == pytest.approx(0.5)
     assert short.learning_rate_at(1.0) == pytest.approx(0.0)

@@ -60,19 +60,21 @@ class Recipe:
     def within(self, budget: TrainingOptions) -> Recipe:
         """The recipe with the epochs, batches, schedule and augmentation that all methods of a comparison get.
 
-        Optimizer, learning rate and weight decay stay the method's: they belong to the scale of its loss.
+        Every task gets as many epochs as a frozen encoder gets for task 0, both its phases together. Optimizer,
+        learning rate and weight decay stay the method's: they belong to the scale of its loss.
 
         Examples
         --------
         >>> from bitreplay.training import PRESETS
         >>> short = Recipe(learning_rate=0.02).within(PRESETS["digits"])
         >>> short.epochs, short.schedule, short.learning_rate
-        (12, 'one_cycle', 0.02)
+        (18, 'one_cycle', 0.02)
         """
+        epochs = budget.epochs + budget.ste_epochs
         return replace(
             self,
-            base_epochs=budget.epochs,
-            epochs=budget.epochs,
+            base_epochs=epochs,
+            epochs=epochs,
             batch_size=budget.batch_size,
             schedule=budget.schedule,
             warmup=budget.warmup,
