@@ -97,7 +97,8 @@ class ClosedForm:
         shared = self.blend / n_classes
 
         # B^-1 of the means and of U, by whichever of two forms of B = diagonal + shared * U^T U is smaller.
-        if len(stacked) < n_features:  # Woodbury's identity, and U B^-1 = (I + shared * U diagonal^-1 U^T)^-1 U diagonal^-1
+        if len(stacked) < n_features:
+            # Woodbury's identity, and U B^-1 = (I + shared * U diagonal^-1 U^T)^-1 U diagonal^-1.
             scaled = stacked / diagonal
             small = _gram(stacked / np.sqrt(diagonal), shared)
             small[np.diag_indices_from(small)] += 1

@@ -176,15 +176,19 @@ def _fit_on_threads(
 ) -> list[Mixture]:
     """Fit each class by itself, as many at once as there are threads; where classes are fewer, their starts share."""
     workers = min(n_jobs, len(classes))
+    mixtures: dict[int, Mixture] = {}
 
-    def fit(bits: PackedBits, generator: np.random.Generator) -> Mixture:
-        [mixture] = _fit_batch(PackedEngine([bits], options, n_jobs // workers), options, [generator])
-        return mixture
+    def fit(part: range) -> None:
+        for i in part:
+            [mixtures[i]] = _fit_batch(PackedEngine([classes[i]], options, n_jobs // workers), options, [generators[i]])
 
+    parts = [range(first, len(classes), workers) for first in range(workers)]
     if workers == 1:
-        return [fit(bits, generator) for bits, generator in zip(classes, generators, strict=True)]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(fit, classes, generators))
+        fit(parts[0])
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(fit, parts))
+    return [mixtures[i] for i in range(len(classes))]
 
 
 def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.random.Generator]) -> list[Mixture]:

@@ -58,24 +58,36 @@ class PackedEngine:
             list(pool.map(work, parts))
 
     def _advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
-        from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, run_em  # compiled on first use
+        from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, run_all  # compiled on first use
 
+        alike: dict[tuple[int, int], list[Run]] = {}
         for run in runs:
-            bounds = np.empty(steps - run.steps + 1)
-            done, status = run_em(
-                self.blocks[run.index],
-                self.words[run.index],
+            alike.setdefault((run.index, run.n_components), []).append(run)
+        for (index, n_components), members in alike.items():
+            lanes, weights, counts = (
+                np.stack([getattr(run, name) for run in members]) for name in ("lanes", "lane_weights", "lane_counts")
+            )
+            left = np.array([steps - run.steps for run in members])
+            bounds = np.empty((len(members), left.max() + 1))
+            outcomes = np.empty((len(members), 2), dtype=np.int64)
+            run_all(
+                self.blocks[index],
+                self.words[index],
                 self.n_features,
-                run.lanes,
-                run.lane_weights,
-                run.n_components,
+                lanes,
+                weights,
+                n_components,
                 self.options.weights == "learned",
                 self.options.objective == "expected",
                 self.options.clamp,
                 tol,
                 min_count,
-                steps - run.steps,
-                run.lane_counts,
+                left,
+                counts,
                 bounds,
+                outcomes,
             )
-            run.record(bounds[: done if status == DEGENERATE else done + 1], done, converged=status == CONVERGED)
+            for r, (run, (done, status)) in enumerate(zip(members, outcomes.tolist(), strict=True)):
+                run.lanes, run.lane_weights, run.lane_counts = lanes[r], weights[r], counts[r]
+                known = done if status == DEGENERATE else done + 1
+                run.record(bounds[r, :known], done, converged=status == CONVERGED)

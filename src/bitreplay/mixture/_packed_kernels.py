@@ -20,7 +20,7 @@ from bitreplay._product_kernels import BLOCK
 from bitreplay.mixture._e_step_kernels import e_step
 from bitreplay.mixture._m_step_kernels import m_step
 
-__all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_em"]
+__all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_all"]
 
 RUNNING, CONVERGED, DEGENERATE = 0, 1, 2
 
@@ -97,3 +97,47 @@ def run_em(
             if smallest < min_count and step + 1 < steps:  # after the last step the objective is wanted as well
                 return step + 1, DEGENERATE
     return steps, RUNNING
+
+
+@kernel(
+    "void(uint64[:,::1], uint64[:,::1], int64, float64[:,:,:,::1], float64[:,:,::1], int64, boolean, boolean, float64, "
+    "float64, float64, int64[::1], float64[:,:,::1], float64[:,::1], int64[:,::1])"
+)
+def run_all(
+    blocks,
+    words,
+    n_features,
+    prototypes,
+    weights,
+    n_components,
+    learn_weights,
+    expected,
+    clamp,
+    tol,
+    min_count,
+    steps,
+    counts,
+    bounds,
+    outcomes,
+):
+    """Run EM from several starts, each for its number of steps; `outcomes[r]` is what :func:`run_em` returns.
+
+    One call for all of them, because between two calls a thread has to wait for the interpreter.
+    """
+    for r in range(len(prototypes)):
+        outcomes[r, 0], outcomes[r, 1] = run_em(
+            blocks,
+            words,
+            n_features,
+            prototypes[r],
+            weights[r],
+            n_components,
+            learn_weights,
+            expected,
+            clamp,
+            tol,
+            min_count,
+            steps[r],
+            counts[r],
+            bounds[r],
+        )

@@ -20,6 +20,8 @@ __all__ = ["Measured", "Method", "RunResult", "common_notes", "contenders", "gat
 BOUNDS = {
     "FineTuning": "lower bound: nothing is done against forgetting",
     "Joint": "upper bound: it keeps all training data",
+    "FullFineTuning": "lower bound: the whole network is trained, and nothing is done against forgetting",
+    "FullJoint": "upper bound: the whole network is trained on all data",
 }
 
 # How many standard errors two values must be apart to be called different: about 95 % of a normal distribution.

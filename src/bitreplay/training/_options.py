@@ -147,15 +147,16 @@ class TrainingOptions:
 PRESETS: dict[str, TrainingOptions] = {
     "paper": TrainingOptions(),
     # Ours: sized for 40 minutes on two idle CPU cores, with 50 classes of CIFAR-100 and the slim ResNet-18 below.
+    # Measured at 24 pixels: 0.45 s for a step of 128 images. 30 and 5 epochs, a little more than an hour, reach 69.7 %.
     "cpu": TrainingOptions(
-        epochs=30,
-        ste_epochs=5,
+        epochs=16,
+        ste_epochs=3,
         learning_rate=0.2,
         ste_learning_rate=0.05,
         nesterov=True,
         schedule="one_cycle",
         augmentation="strong",
-        image_sizes=(24, 28, 32),
+        image_sizes=(20, 24, 28, 32),
         evaluate_every=5,
     ),
     # Ours: seconds on a CPU, for scikit-learn's 8x8 digits and the small CNN. Digits have a direction: no flips.
