@@ -71,7 +71,7 @@ def test_help_is_written_for_people(capsys, command):
     [
         ("run", "--sizes SIZES ... Classes of each task"),
         ("run", "--train_accuracy Also measure"),
-        ("run", "--binarizer {thermometer,heaviside,none} What"),
+        ("run", "--binarizer {thermometer,heaviside,native,none} What"),
         ("compare", "--learners LEARNERS ... Names"),
         ("train", "--encoder ENCODER"),
         ("report", "usage: bitreplay report RUNS ... [options]"),
@@ -117,7 +117,7 @@ CHOICES = ", ".join(repr(name) for name in commands())
         (("run", "--order", "x"), "error: --order: expected int, got x\n"),
         (
             ("run", "--binarizer", "x"),
-            "error: --binarizer: expected one of 'thermometer', 'heaviside', 'none', got x\n",
+            "error: --binarizer: expected one of 'thermometer', 'heaviside', 'native', 'none', got x\n",
         ),
         (("cache", "claen"), "error: --action: expected one of 'list', 'clean', got claen\n"),
         (("report",), "error: needed: runs\nsee: bitreplay report --help\n"),

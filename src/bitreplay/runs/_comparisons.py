@@ -49,7 +49,7 @@ TABLE_1 = (
 
 COMPARISONS: dict[str, dict[Scale, Comparison]] = {
     "table-1": {
-        # Ours: real images, and all methods trained for as many epochs; about half an hour for a seed on two cores.
+        # Ours: real images, and all methods trained for as many epochs; sized for half an hour a seed on two cores.
         "cpu": Comparison(
             {
                 "dataset": "cifar100",
