@@ -195,6 +195,7 @@ def keep_clipped(optimizer: torch.optim.Optimizer, network: nn.Module) -> torch.
     Examples
     --------
     >>> layer = BinaryLinear(2, 2)
+    >>> _ = torch.nn.init.zeros_(layer.weight)
     >>> optimizer = keep_clipped(torch.optim.SGD(layer.parameters(), lr=100.0), layer)
     >>> layer(torch.ones(1, 2)).sum().backward()
     >>> optimizer.step()

@@ -109,8 +109,10 @@ def test_recipes_fall_at_their_milestones_and_fit_into_a_budget():
     assert [round(recipe.learning_rate_at(done), 6) for done in (0, 0.49, 0.5, 0.74, 0.75, 0.99)] == [
         1, 1, 0.1, 0.1, 0.01, 0.01,
     ]  # fmt: skip
-    short = recipe.within(PRESETS["cpu"])
-    assert (short.base_epochs, short.epochs, short.batch_size, short.augmentation) == (35, 35, 128, "strong")
+    budget = PRESETS["cpu"]
+    short = recipe.within(budget)
+    both = budget.epochs + budget.ste_epochs
+    assert (short.base_epochs, short.epochs, short.batch_size, short.augmentation) == (both, both, 128, "strong")
     assert short.learning_rate_at(0.2) == pytest.approx(1.0)
     assert short.learning_rate_at(0.1) == pytest.approx(0.5)
     assert short.learning_rate_at(1.0) == pytest.approx(0.0)
