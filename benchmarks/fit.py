@@ -197,7 +197,7 @@ def protocol(*, seconds: float, classes: int = 100, n: int = 500, d: int = 512) 
             "processes": lambda: list(pool.map(fit_part, halves)),
             "NumPy": fit_plain,
         }
-        times = alternate(calls, seconds=seconds)
+        times = alternate(calls, rounds=20, seconds=seconds)
     one, two = times["one"].best, times["two"].best
     what = f"fit, the paper's protocol, {classes} classes of ({n}, {d}, {PROTOCOL.n_components})"
     single, double, plain_fits = (times[name].result for name in ("one", "two", "NumPy"))

@@ -66,7 +66,7 @@ def speed(q: int, n: int, *, seconds: float) -> list[Row]:
     calls = contenders(memory_of(q), n)
     if n == BATCH:
         calls = {name: call for name, call in calls.items() if "packed" not in name}
-    times = {name: timing.best for name, timing in alternate(calls, rounds=15, seconds=seconds).items()}
+    times = {name: timing.best for name, timing in alternate(calls, rounds=60, seconds=seconds).items()}
     rows = []
     for output, numpy_name in (("float32", "NumPy"), ("packed", "NumPy packed")):
         if output in times:
@@ -98,7 +98,7 @@ def exactness(q: int, n: int) -> Row:
 
 
 def rows(short: bool) -> list[Row]:
-    seconds = 0.3 if short else 3.0
+    seconds = 0.6 if short else 3.0
     measured = [row for q in (3, 4, 8) for n in (BATCH, BULK) for row in speed(q, n, seconds=seconds)]
     return measured + [exactness(q, 20_000) for q in (3, 4, 8)]
 

@@ -50,6 +50,7 @@ def first_predict(*, rounds: int) -> list[Row]:
             },
             rounds=rounds,
             seconds=600,
+            long=True,
         )
     peer = "import torch, sklearn.base, sklearn.utils", times["libraries"].best
     return [

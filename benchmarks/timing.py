@@ -64,14 +64,15 @@ def alternate(
     rounds: int = 9,
     seconds: float = 3.0,
     once: Collection[str] = (),
+    long: bool = False,
 ) -> dict[str, Timing]:
     """Time contenders in turns.
 
     The first call of each compiles and fills caches and is not counted. A contender that has used up its `seconds`
     drops out of further rounds, but every one is timed at least once. Those named in `once` take so long that a first
-    call makes no difference: they are called a single time.
+    call makes no difference: they are called a single time. `long` says that all calls are: new processes.
     """
-    repeats = {name: 1 if name in once else _repeats(call) for name, call in contenders.items()}
+    repeats = {name: 1 if long or name in once else _repeats(call) for name, call in contenders.items()}
     times: dict[str, list[float]] = {name: [] for name in contenders}
     results: dict[str, Any] = {}
     use_one_thread()  # again, because what a first call imported may have started threads of its own

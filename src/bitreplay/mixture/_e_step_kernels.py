@@ -27,6 +27,7 @@ from bitreplay._lanes import (
     shift,
     store,
     total,
+    use_widest_vectors,
 )
 from bitreplay._product_kernels import BLOCK, CHUNK, add_block
 
@@ -44,6 +45,7 @@ SOLE = np.array([NOBODY] + [m.bit_length() - 1 if m.bit_count() == 1 else SEVERA
 @kernel("void(float64[::1], float64, float64, float64[::1], float64[::1])")
 def log_odds(prototypes, low, high, odds, off):
     """Write log(mu / (1-mu)) and 1-mu, with mu kept in [low, high]."""
+    use_widest_vectors()
     for e in range(prototypes.size):
         mu = prototypes[e]
         mu = mu if mu > low else low
@@ -55,6 +57,7 @@ def log_odds(prototypes, low, high, odds, off):
 @kernel("void(float64[:,::1], float64[:,::1])")
 def sum_of_logs(factors, logs):
     """Write the sum over rows of the logarithms of `factors` to the first row of `logs`, by way of products."""
+    use_widest_vectors()
     n = len(logs)
     for r in range(n):
         product = load(factors, r)
@@ -73,6 +76,7 @@ def sum_of_logs(factors, logs):
 @kernel("void(uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], float64, float64[:,:,::1])")
 def write_scores(blocks, n_features, prototypes, weights, clamp, scores):
     """Write the joint log-probability of every sample and component, summed in float64."""
+    use_widest_vectors()
     n_blocks, n_samples = blocks.shape
     odds = rows_of_eight(BLOCK * n_blocks)
     odds[:] = 0.0  # padding keeps log-odds 0: it counts nothing
@@ -123,6 +127,7 @@ def soften(scores, tops, soft, responsibilities, counts):
 
     Their tops become their marginal log-likelihoods.
     """
+    use_widest_vectors()
     groups, n_soft = len(scores), len(soft)
     totals = np.zeros(n_soft, dtype=np.float64)
     weighted_gaps = np.zeros(n_soft, dtype=np.float64)
@@ -189,6 +194,7 @@ def e_step(blocks, n_features, prototypes, weights, clamp, scores, tops, owners,
 
     Returns the marginal and the expected objective, and how many samples are soft.
     """
+    use_widest_vectors()
     groups, n_samples, _ = scores.shape
     write_scores(blocks, n_features, prototypes, weights, clamp, scores)
     n_soft = separate(scores, tops, owners, soft)

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from bitreplay._lanes import LANES, kernel, rows_of_eight
+from bitreplay._lanes import LANES, kernel, rows_of_eight, use_widest_vectors
 from bitreplay._product_kernels import BLOCK
 from bitreplay.mixture._e_step_kernels import e_step
 from bitreplay.mixture._m_step_kernels import m_step
@@ -54,6 +54,7 @@ def run_em(
     leaves a component with fewer than `min_count` samples. `counts` becomes the number of samples that each component's
     prototype rests on.
     """
+    use_widest_vectors()
     groups, n_samples = len(prototypes), len(words)
     scores = rows_of_eight(groups * n_samples).reshape(groups, n_samples, LANES)
     padded = n_samples + BLOCK  # room to fill up the last 48 soft samples
