@@ -37,6 +37,7 @@ NEGLIGIBLE = -32.0  # exp(-32) is 1e-14: nothing that a prototype of some sample
 SMALLEST = -700.0  # exp of less is not a normal float64
 ALMOST_NOTHING = 1e-3  # effective count under which a component's responsibilities are rescaled
 FACTORS = 8  # numbers multiplied before their logarithm is taken: 1e-16, the smallest clamp, to the 8th is far from 0
+MOSTLY = 0.75  # share of soft samples from which all are treated as such: the M-step then has their bits at hand
 SEVERAL, NOBODY = -1, -2
 # Of eight components, as the bits of a byte: the only one, or that there are several, or nobody.
 SOLE = np.array([NOBODY] + [m.bit_length() - 1 if m.bit_count() == 1 else SEVERAL for m in range(1, 256)])
@@ -121,6 +122,15 @@ def separate(scores, tops, owners, soft):
     return n_soft
 
 
+@kernel("int64(int32[::1], int32[::1])")
+def call_all_soft(owners, soft):
+    """Treat hard samples as soft ones, which is slower but as right; returns how many samples there are."""
+    for i in range(len(owners)):
+        owners[i] = SEVERAL
+        soft[i] = i
+    return len(owners)
+
+
 @kernel("UniTuple(float64, 2)(float64[:,:,::1], float64[::1], int32[::1], float64[:,:,::1], float64[:,::1])")
 def soften(scores, tops, soft, responsibilities, counts):
     """Write the responsibilities of the soft samples and add them to `counts`; return their part of both objectives.
@@ -198,6 +208,8 @@ def e_step(blocks, n_features, prototypes, weights, clamp, scores, tops, owners,
     groups, n_samples, _ = scores.shape
     write_scores(blocks, n_features, prototypes, weights, clamp, scores)
     n_soft = separate(scores, tops, owners, soft)
+    if n_soft < n_samples and n_soft >= MOSTLY * n_samples:
+        n_soft = call_all_soft(owners, soft)
     counts[:] = 0.0
     marginal = 0.0
     for i in range(n_samples):
@@ -214,13 +226,11 @@ def e_step(blocks, n_features, prototypes, weights, clamp, scores, tops, owners,
         for k in range(LANES):
             vanishing |= weights[g, k] > 0.0 and counts[g, k] < ALMOST_NOTHING
     if vanishing and n_soft < n_samples:  # every sample may matter to a component that none belongs to
-        n_soft = n_samples
+        n_soft = call_all_soft(owners, soft)
         for i in range(n_samples):
             tops[i] = -math.inf
             for g in range(groups):
                 tops[i] = max(tops[i], largest(load(scores[g], i)))
-            soft[i] = i
-            owners[i] = SEVERAL
         counts[:] = 0.0
         soften(scores, tops, soft[:n_samples], responsibilities, counts)
     mass[:] = counts

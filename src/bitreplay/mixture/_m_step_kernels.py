@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 from bitreplay._lanes import LANES, kernel, load, multiply, rows_of_eight, store
 from bitreplay._product_kernels import BLOCK, CHUNK, add_block
 
-__all__ = ["count_bits", "m_step"]
+__all__ = ["count_bits", "m_step", "write_columns"]
 
 FULL = 255  # samples after which a counter of one byte is full
 
@@ -118,6 +118,29 @@ def count_bits(words, members, counts):
             _add_counters(counters, counts, 64 * w)
 
 
+@kernel("void(uint64[:,::1], uint64[:,::1])")
+def write_columns(words, columns):
+    """Write the bits that samples 48b to 48b + 47 have in a feature to ``columns[b, feature]``, as eight chunks.
+
+    Beyond the last sample stand the bits of the first one: they are given responsibility 0.
+    """
+    members = np.zeros(BLOCK * len(columns), dtype=np.int32)
+    for i in range(len(words)):
+        members[i] = i
+    for b in range(len(columns)):
+        for w in range(words.shape[1]):
+            _transpose(words, w, members, BLOCK * b, columns[b])
+
+
+@kernel("void(uint64[:,::1], float64[:,::1], float64[:,::1])")
+def sum_all(columns, responsibilities, sums):
+    """Write the responsibility-weighted sum of every bit over all samples."""
+    tables = rows_of_eight(8 << CHUNK).reshape(8, 1 << CHUNK, LANES)
+    sums[:] = 0.0
+    for b in range(len(columns)):
+        add_block(columns[b], responsibilities[BLOCK * b : BLOCK * (b + 1)], tables, sums)
+
+
 @kernel("void(uint64[:,::1], int32[::1], float64[:,::1], float64[:,::1])")
 def sum_soft(words, soft, responsibilities, sums):
     """Write the responsibility-weighted sum of every bit over the soft samples, a multiple of 48."""
@@ -130,8 +153,10 @@ def sum_soft(words, soft, responsibilities, sums):
         add_block(chunks, responsibilities[first : first + BLOCK], tables, sums)
 
 
-@kernel("void(uint64[:,::1], int32[::1], int32[::1], float64[:,:,::1], float64[:,::1], float64[:,:,::1])")
-def m_step(words, owners, soft, responsibilities, mass, prototypes):
+@kernel(
+    "void(uint64[:,::1], uint64[:,::1], int32[::1], int32[::1], float64[:,:,::1], float64[:,::1], float64[:,:,::1])"
+)
+def m_step(words, columns, owners, soft, responsibilities, mass, prototypes):
     """Write the weighted means of the samples; `mass` holds what to divide by."""
     groups, n_features, _ = prototypes.shape
     ends = np.zeros(groups * LANES + 1, dtype=np.int64)  # hard samples in order of their owners
@@ -150,7 +175,10 @@ def m_step(words, owners, soft, responsibilities, mass, prototypes):
     sums = rows_of_eight(n_features)
     inverse = rows_of_eight(1)
     for g in range(groups):
-        sum_soft(words, soft, responsibilities[g], sums)
+        if len(soft) >= len(owners):  # all samples, one after the other
+            sum_all(columns, responsibilities[g], sums)
+        else:
+            sum_soft(words, soft, responsibilities[g], sums)
         begin = ends[g * LANES - 1] if g else 0
         for k in range(LANES):
             end = ends[g * LANES + k]

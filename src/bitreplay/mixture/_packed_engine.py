@@ -26,15 +26,20 @@ class PackedEngine:
 
     def __init__(self, classes: Sequence[PackedBits], options: EMOptions, n_jobs: int = 1) -> None:
         from bitreplay._product_kernels import BLOCK, write_chunks  # compiled on first use
+        from bitreplay.mixture._m_step_kernels import write_columns
 
         self.n_features = classes[0].n_features
         self.n_samples = [len(bits) for bits in classes]
         self.words: list[Words] = [bits.words for bits in classes]
         self.blocks: list[Words] = []
+        self.columns: list[Words] = []
         for words in self.words:
             blocks = np.empty((-(-self.n_features // BLOCK), len(words)), dtype=np.uint64)
             write_chunks(words, blocks)
             self.blocks.append(blocks)
+            columns = np.empty((-(-len(words) // BLOCK), 64 * words.shape[1]), dtype=np.uint64)
+            write_columns(words, columns)
+            self.columns.append(columns)
         self.options = options
         self.n_jobs = n_jobs
 
@@ -73,6 +78,7 @@ class PackedEngine:
             run_all(
                 self.blocks[index],
                 self.words[index],
+                self.columns[index],
                 self.n_features,
                 lanes,
                 weights,

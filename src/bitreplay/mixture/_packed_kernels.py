@@ -1,6 +1,7 @@
 """EM for one Bernoulli mixture on packed bits (CPU): the loop over E-steps and M-steps.
 
-Layout: `words[i]` are the 64-bit words of sample `i`, `blocks` the same bits in chunks of six (`_product_kernels`).
+Layout: `words[i]` are the 64-bit words of sample `i`, `blocks` the same bits in chunks of six (`_product_kernels`),
+`columns` the same by features instead of samples (`_m_step_kernels`).
 Components come in groups of eight, so prototypes are `[group, feature, 8]`. Components that do not exist have weight 0.
 Features are padded to whole words with bits that are never set.
 
@@ -28,12 +29,13 @@ SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight
 
 
 @kernel(
-    "UniTuple(int64, 2)(uint64[:,::1], uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], int64, boolean, "
-    "boolean, float64, float64, float64, int64, float64[:,::1], float64[::1])"
+    "UniTuple(int64, 2)(uint64[:,::1], uint64[:,::1], uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], int64, "
+    "boolean, boolean, float64, float64, float64, int64, float64[:,::1], float64[::1])"
 )
 def run_em(
     blocks,
     words,
+    columns,
     n_features,
     prototypes,
     weights,
@@ -87,7 +89,7 @@ def run_em(
                 soft[n_soft] = 0
                 responsibilities[:, n_soft] = 0.0
                 n_soft += 1
-            m_step(words, owners, soft[:n_soft], responsibilities, mass, prototypes)
+            m_step(words, columns, owners, soft[:n_soft], responsibilities, mass, prototypes)
             counts[:] = expected_counts
             smallest = math.inf
             for component in range(n_components):
@@ -101,12 +103,13 @@ def run_em(
 
 
 @kernel(
-    "void(uint64[:,::1], uint64[:,::1], int64, float64[:,:,:,::1], float64[:,:,::1], int64, boolean, boolean, float64, "
-    "float64, float64, int64[::1], float64[:,:,::1], float64[:,::1], int64[:,::1])"
+    "void(uint64[:,::1], uint64[:,::1], uint64[:,::1], int64, float64[:,:,:,::1], float64[:,:,::1], int64, boolean, "
+    "boolean, float64, float64, float64, int64[::1], float64[:,:,::1], float64[:,::1], int64[:,::1])"
 )
 def run_all(
     blocks,
     words,
+    columns,
     n_features,
     prototypes,
     weights,
@@ -129,6 +132,7 @@ def run_all(
         outcomes[r, 0], outcomes[r, 1] = run_em(
             blocks,
             words,
+            columns,
             n_features,
             prototypes[r],
             weights[r],
