@@ -154,10 +154,14 @@ def sum_soft(words, soft, responsibilities, sums):
 
 
 @kernel(
-    "void(uint64[:,::1], uint64[:,::1], int32[::1], int32[::1], float64[:,:,::1], float64[:,::1], float64[:,:,::1])"
+    "void(uint64[:,::1], uint64[:,::1], int32[::1], int32[::1], boolean, float64[:,:,::1], float64[:,::1], "
+    "float64[:,:,::1])"
 )
-def m_step(words, columns, owners, soft, responsibilities, mass, prototypes):
-    """Write the weighted means of the samples; `mass` holds what to divide by."""
+def m_step(words, columns, owners, soft, all_soft, responsibilities, mass, prototypes):
+    """Write the weighted means of the samples; `mass` holds what to divide by.
+
+    `soft` is filled up to a multiple of 48 with samples of responsibility 0.
+    """
     groups, n_features, _ = prototypes.shape
     ends = np.zeros(groups * LANES + 1, dtype=np.int64)  # hard samples in order of their owners
     for i in range(len(owners)):
@@ -175,7 +179,7 @@ def m_step(words, columns, owners, soft, responsibilities, mass, prototypes):
     sums = rows_of_eight(n_features)
     inverse = rows_of_eight(1)
     for g in range(groups):
-        if len(soft) >= len(owners):  # all samples, one after the other
+        if all_soft:
             sum_all(columns, responsibilities[g], sums)
         else:
             sum_soft(words, soft, responsibilities[g], sums)

@@ -85,11 +85,12 @@ def run_em(
         if step > 0 and abs(bounds[step] - bounds[step - 1]) < tol * abs(bounds[step]):
             return step, CONVERGED
         if step < steps:
+            all_soft = n_soft == n_samples
             while n_soft % BLOCK:
                 soft[n_soft] = 0
                 responsibilities[:, n_soft] = 0.0
                 n_soft += 1
-            m_step(words, columns, owners, soft[:n_soft], responsibilities, mass, prototypes)
+            m_step(words, columns, owners, soft[:n_soft], all_soft, responsibilities, mass, prototypes)
             counts[:] = expected_counts
             smallest = math.inf
             for component in range(n_components):
