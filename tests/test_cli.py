@@ -161,7 +161,8 @@ def test_ctrl_c_ends_with_a_line_that_says_how_to_go_on(tmp_path):
     environment = {**os.environ, "BITREPLAY_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
     options = ["--dataset", "digits", "--encoder", str(network), "--output", str(tmp_path / "runs"), *SIZE_OPTIONS]
     options += ["--learner", "GBM:head=replay,epochs=200", "--checkpoint_seconds", "0"]
-    program = "import sys; from bitreplay.cli import main; sys.exit(main())"
+    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "  # some shells ignore it
+    program += "from bitreplay.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, "run", *options]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for _ in range(6000):
