@@ -67,7 +67,10 @@ def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Any]:
 
 @intrinsic
 def use_widest_vectors(typing):
-    """In a kernel: let loops become vectors of 512 bits, where there are such; LLVM prefers 256, half as fast here."""
+    """In a kernel: let loops become vectors of 512 bits, where there are such; LLVM prefers 256.
+
+    EM gains about a twentieth of its time, as far as a noisy machine shows.
+    """
 
     def emit(context, builder, signature, arguments):
         # llvmlite knows no attribute with a value, so this goes past its check.

