@@ -12,7 +12,6 @@ from bitreplay.data import load_dataset, make_scenario
 from bitreplay.errors import InputError
 from bitreplay.experiments import EXPERIMENTS, Request
 from bitreplay.experiments._core50_table import ROWS, core50_table
-from bitreplay.runs import Setting
 from bitreplay.training import TrainedNetwork
 from tests.data.examples import write_image
 
@@ -53,22 +52,28 @@ def save_quicknet(folder: Path) -> Path:
 @pytest.mark.parametrize("scale", ["cpu", "paper"])
 def test_the_table_in_miniature(tmp_path, scale):
     write_core50(tmp_path / "data" / "core50")
-    setting = Setting("core50", tasks=8, encoder=str(save_quicknet(tmp_path / "network")), accelerator="cpu")
-    request = Request(scale, tmp_path / "runs", seeds=[0])
-    outcome = core50_table(request, setting, ["epochs=1", "min_steps=5", "batch_size=32"])
-    assert [[len(task) for task in result.history.classes] for result in outcome.results] == [[2] + [1] * 8] * 8
-    assert outcome.results[0].history.notes == {"data": "core50", "encoder": "quicknet"}
-    bits = [result.history.memory_bits[-1] for result in outcome.results]
+    setting = {"every": 1, "encoder": str(save_quicknet(tmp_path / "network")), "accelerator": "cpu"}
+    runs = []
+    request = Request(scale, tmp_path / "runs", seeds=[0], setting=setting, on_run=runs.append)
+    outcome = core50_table(request, ["epochs=1", "min_steps=5", "batch_size=32"])
+    histories = [run.history for run in runs]
+    assert [[len(task) for task in history.classes] for history in histories] == [[2] + [1] * 8] * 8
+    assert histories[0].notes == {"data": "core50", "encoder": "quicknet"}
+    bits = [history.memory_bits[-1] for history in histories]
     kept = 8 * FRAMES  # fewer samples per class than exemplars are asked for
     assert bits[:3] == [kept * D * 10] * 3
     assert bits[3] == 1 * D * 10 * 32
     assert bits[4] <= 4 * D * 10 * 32  # few samples make few prototypes
     assert bits[6:] == [kept * D * 10, 1 * D * 10 * 3]
-    assert list(outcome.published.values()) == list(ROWS.values())
-    assert list(outcome.published) == [result.name for result in outcome.results[:6]]
-    assert f"classifier={'linear' if scale == 'cpu' else 'quicknet_tail'}" in outcome.results[0].name
+    [table] = outcome.tables
+    assert [row[-1] for row in table.rows] == [*ROWS.values(), None, None]
+    assert [row[table.columns.index("final")] for row in table.rows] == [metrics.final(one) for one in histories]
+    assert f"classifier={'linear' if scale == 'cpu' else 'quicknet_tail'}" in table.rows[0][0]
+    better = metrics.final(histories[3]) - metrics.final(histories[2])
+    assert outcome.claims[0].measured.startswith(f"{100 * better:+.1f} points, with {bits[2] / bits[3]:.1f} times")
+    assert outcome.claims[0].holds is (better > 0 and bits[3] < bits[2])
     if scale == "cpu":
-        assert max(metrics.final(result.history) for result in outcome.results) > 0.2  # chance is 0.1
+        assert max(map(metrics.final, histories)) > 0.2  # chance is 0.1
 
 
 def test_everything_that_is_missing_is_named_at_once(tmp_path):

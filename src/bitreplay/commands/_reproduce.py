@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
+from rich.table import Table as RichTable
 
 from bitreplay import metrics
-from bitreplay.experiments import EXPERIMENTS, ExperimentName, Request
-from bitreplay.report import terminal_table, write_report
+from bitreplay.errors import InputError
+from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Request, read_outcome, write_outcome
+from bitreplay.experiments._files import OUTCOME
+from bitreplay.experiments._page import MANY, VERDICTS, experiments_page
+from bitreplay.report import write_text
 from bitreplay.runs import RunFolder, Scale
 
 __all__ = ["reproduce"]
 
 
 def reproduce(
-    experiment: ExperimentName | None = None,
+    experiment: ExperimentName | Literal["all"] | None = None,
     *,
     scale: Scale = "cpu",
-    output: Path | str = Path("runs"),
+    output: Path | str = Path("reproductions"),
     seeds: list[int] | None = None,
     n_jobs: int = 1,
     download: bool = False,
@@ -27,16 +34,16 @@ def reproduce(
     """Measure a table or figure of the paper again.
 
     Without the name of an experiment, the experiments are listed. An interrupted one goes on with the runs that are
-    missing.
+    missing; `all` goes on with the experiments that are missing, and writes one page about all of them.
 
     Parameters
     ----------
     experiment : str, optional
-        Which: `bitreplay reproduce table-5`.
+        Which: `bitreplay reproduce table-4`, or `all`.
     scale : {"cpu", "paper"}
         Reduced so that two cores do it, or as in the paper, which needs a GPU.
     output : Path or str
-        Folder of the runs; a folder of this experiment in it gets the report.
+        Every experiment gets a folder there, for its numbers, figures and page; all share the runs in it.
     seeds : list of int, optional
         Seeds of the learners; the experiment has its own otherwise.
     n_jobs : int
@@ -49,21 +56,68 @@ def reproduce(
     console = Console(soft_wrap=True, highlight=False, markup=False)
     if list or experiment is None:
         for name, entry in EXPERIMENTS.items():
-            times = "; ".join(f"--scale {each}: {time}" for each, time in entry.duration.items())
+            times = "; ".join(f"--scale {each}: {duration}" for each, duration in entry.duration.items())
             console.print(f"{name}  {entry.title}\n    {entry.shows}\n    {times}")
         return
-    chosen = EXPERIMENTS[experiment]
-    folder = Path(output) / experiment
-    console.print(f"{chosen.title}\nThis takes about {chosen.duration[scale]}.")
 
     def show(run: RunFolder) -> None:
         console.print(f"{run.name}, seed {run.config['seed']}: {100 * metrics.final(run.result().history):.1f} %")
 
-    outcome = chosen.run(Request(scale, folder, seeds, n_jobs, download, show))
-    console.print(terminal_table(outcome.results))
-    for name, published in outcome.published.items():
-        console.print(f"published: {published}  {name}")
-    for remark in outcome.remarks:
-        console.print(f"note: {remark}")
-    page = write_report(outcome.results, folder, chosen.title, dict(outcome.configuration))
+    folder = Path(output)
+    request = Request(scale, folder / "runs", seeds, n_jobs, download, on_run=show)
+    if experiment != "all":
+        one = _measure(experiment, request, folder / experiment, console)
+        page = folder / experiment / "report.html"
+        write_text(page, experiments_page([one], one.title))
+        console.print(f"report: {page}")
+        return
+    measured, missing = [], {}
+    for name in EXPERIMENTS:
+        if found := _found(folder / name / OUTCOME, request):
+            console.print(f"{name}: measured on {found.date}; delete {found.folder} to measure it again")
+            measured.append(found)
+            continue
+        try:
+            measured.append(_measure(name, request, folder / name, console))
+        except InputError as error:  # what one experiment needs is not here: the others go on
+            missing[name] = str(error)
+            console.print(f"{name}: {error}")
+    page = folder / "report.html"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(page, experiments_page(measured, "The paper's tables and figures, measured again", missing))
     console.print(f"report: {page}")
+
+
+def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
+    chosen = EXPERIMENTS[name]
+    console.print(f"{chosen.title}\nThis takes about {chosen.duration[request.scale]}.")
+    begun = time.monotonic()
+    outcome = chosen.run(request)
+    seconds = time.monotonic() - begun
+    one = write_outcome(folder, name, chosen, outcome, scale=request.scale, seeds=request.seeds, seconds=seconds)
+    for table in one.tables:
+        if len(table.rows) <= MANY:
+            _print_table(console, table.title, table.columns, table.shown())
+    for claim in one.claims:
+        console.print(f"the paper: {claim.paper}\n measured: {claim.measured}: {VERDICTS[claim.holds]}")
+    for remark in one.remarks:
+        console.print(f"note: {remark}")
+    return one
+
+
+def _print_table(console: Console, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    shown = RichTable(title=title, title_justify="left")
+    for index, column in enumerate(columns):
+        shown.add_column(column, justify="left" if index == 0 else "right")
+    for row in rows:
+        shown.add_row(*row)
+    console.print(shown)
+
+
+def _found(path: Path, request: Request) -> Measured | None:
+    """What was measured before, if it was asked for in the same way."""
+    if not path.exists():
+        return None
+    found = read_outcome(path)
+    asked = None if request.seeds is None else [*request.seeds]
+    return found if (found.scale, found.seeds) == (request.scale, asked) else None

@@ -1,16 +1,25 @@
-"""What an experiment is: something of the paper that can be measured again with one command."""
+"""What an experiment is: a table or figure of the paper that can be measured again with one command.
+
+An experiment says what varies, what is fixed and how it is drawn; runs, caches and files are the engine's.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bitreplay.report import RunResult
-from bitreplay.runs import RunFolder, Scale
+from bitreplay.report._numbers import bits, duration, points
+from bitreplay.runs import RunFolder, Scale, Setting, Specification, compare_learners
 
-__all__ = ["Experiment", "Outcome", "Request", "Scale"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Claim", "Drawing", "Experiment", "Outcome", "Request", "Scale", "Table"]
+
+Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
@@ -29,6 +38,8 @@ class Request:
         Processes on this machine, -1 for one per core.
     download : bool
         Fetch published weights that are missing. Data sets are never fetched.
+    setting : mapping
+        Options of :class:`bitreplay.runs.Setting` that replace the experiment's own: other data, another encoder.
     on_run : callable, optional
         Called with every run as it ends.
     """
@@ -38,34 +49,104 @@ class Request:
     seeds: Sequence[int] | None = None
     n_jobs: int = 1
     download: bool = False
+    setting: Mapping[str, Any] = field(default_factory=dict)
     on_run: Callable[[RunFolder], None] | None = None
+
+    def compare(
+        self, setting: Setting, learners: Sequence[str], seeds: Sequence[int], *, train_accuracy: bool = False
+    ) -> list[RunFolder]:
+        """Run learners on a setting, or read what was run before: learner by learner, seed by seed."""
+        return compare_learners(
+            setting,
+            [Specification.parse(text) for text in learners],
+            self.seeds or seeds,
+            self.output,
+            train_accuracy=train_accuracy,
+            n_jobs=self.n_jobs,
+            on_run=self.on_run,
+        )
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers, under the name of the file that gets them.
+
+    Accuracies are shares (0.663), sizes are bits and times are seconds, as in every CSV file of this library;
+    `percent`, `bits` and `seconds` name the columns that people get to see in those units.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    percent: Sequence[str] = ()
+    bits: Sequence[str] = ()
+    seconds: Sequence[str] = ()
+
+    def shown(self) -> list[list[str]]:
+        """Every row as people read it.
+
+        Examples
+        --------
+        >>> Table("sizes", "Sizes", ["K", "final", "memory"], [[8, 0.6634, 8.2e6]], ["final"], ["memory"]).shown()
+        [['8', '66.3', '8.2 Mb']]
+        """
+        return [[self._text(*cell) for cell in zip(self.columns, row, strict=True)] for row in self.rows]
+
+    def _text(self, column: str, value: Cell) -> str:
+        if value is None or (isinstance(value, float) and math.isnan(value)):
+            return "-"
+        if isinstance(value, str):
+            return value
+        for units, text in ((self.percent, points), (self.bits, bits), (self.seconds, duration)):
+            if column in units:
+                return text(value)
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure, the name of its file without ending, and what it shows."""
+
+    figure: Figure
+    name: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, what was measured, and whether that bears it out; None: this cannot be told here."""
+
+    paper: str
+    measured: str
+    holds: bool | None
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out, for tables and reports.
+    """What came out.
 
     Parameters
     ----------
-    results : list of RunResult
-        All runs.
-    configuration : mapping
-        What they share.
-    published : mapping of str to str
-        What the paper says, by the name of the run it is to be compared with.
-    remarks : tuple of str
-        What differs from the paper.
+    tables : sequence of Table
+        The numbers, those behind the drawings included.
+    drawings : sequence of Drawing
+        The figures.
+    claims : sequence of Claim
+        The paper's claims with a verdict.
+    remarks : sequence of str
+        What differs from the paper, and what one must know to read the numbers.
     """
 
-    results: list[RunResult]
-    configuration: Mapping[str, Any]
-    published: Mapping[str, str] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    tables: Sequence[Table]
+    drawings: Sequence[Drawing] = ()
+    claims: Sequence[Claim] = ()
+    remarks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper.
+    """A table or figure of the paper, or one that the paper should have had.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from bitreplay.report._plots import Plot
 from bitreplay.report._tables import COLUMNS, cells
 from bitreplay.report._words import MEANINGS, captions, findings
 
-__all__ = ["page"]
+__all__ = ["document", "page"]
 
 STYLE = Path(__file__).with_name("page.css")
 
@@ -54,6 +54,11 @@ def page(
         f"<footer>Written by bitreplay {escape(__version__)}. The figures as files are in the folder plots, "
         "the unrounded numbers in table.csv and states.csv.</footer>",
     ]
+    return document(title, parts)
+
+
+def document(title: str, parts: Sequence[str]) -> str:
+    """A whole HTML file around the elements of a page."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>

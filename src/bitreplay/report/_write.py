@@ -14,7 +14,7 @@ from bitreplay.errors import InputError
 from bitreplay.report._methods import Method, RunResult, gather
 from bitreplay.report._tables import csv_table, markdown_table, states_csv
 
-__all__ = ["write_report", "write_text"]
+__all__ = ["write_bytes", "write_report", "write_text"]
 
 
 def write_report(runs: Sequence[RunResult], folder: Path, title: str, configuration: Mapping[str, Any]) -> Path:
@@ -51,12 +51,12 @@ def write_report(runs: Sequence[RunResult], folder: Path, title: str, configurat
     texts = {plot.file: svg(plot.figure) for plot in plots}
     (folder / "plots").mkdir(parents=True, exist_ok=True)
     for plot in plots:
-        _write(folder / "plots" / f"{plot.file}.svg", texts[plot.file].encode())
+        write_bytes(folder / "plots" / f"{plot.file}.svg", texts[plot.file].encode())
         if plot.method is None:  # of every method's own maps the SVG must do: there are many
-            _write(folder / "plots" / f"{plot.file}.png", png(plot.figure))
+            write_bytes(folder / "plots" / f"{plot.file}.png", png(plot.figure))
     for name, text in (("table.md", markdown_table), ("table.csv", csv_table), ("states.csv", states_csv)):
-        _write(folder / name, text(runs).encode())
-    _write(folder / "report.html", page(methods, title, configuration, plots, texts).encode())
+        write_bytes(folder / name, text(runs).encode())
+    write_bytes(folder / "report.html", page(methods, title, configuration, plots, texts).encode())
     return folder / "report.html"
 
 
@@ -83,10 +83,10 @@ def file_names(methods: Sequence[Method]) -> dict[str, str]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    _write(path, text.encode())
+    write_bytes(path, text.encode())
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
     """Whole or not at all."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:

@@ -1,0 +1,117 @@
+"""The folder of an experiment: its numbers as JSON and CSV, its figures as SVG and PNG.
+
+The page is written from these files alone, so what was measured last week stands on it as what was measured now.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bitreplay import __version__
+from bitreplay.errors import FileFormatError
+from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Table
+from bitreplay.report import write_text
+from bitreplay.report._files import png, svg
+from bitreplay.report._write import write_bytes
+
+__all__ = ["OUTCOME", "Measured", "read_outcome", "write_outcome"]
+
+OUTCOME = "outcome.json"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An experiment as it lies in its folder."""
+
+    name: str
+    title: str
+    shows: str
+    scale: str
+    seeds: Sequence[int] | None
+    command: str
+    date: str
+    machine: str
+    version: str
+    seconds: float
+    tables: Sequence[Table]
+    drawings: Mapping[str, str]  # what each shows, by name of file
+    claims: Sequence[Claim]
+    remarks: Sequence[str]
+    folder: Path
+
+    def svg(self, drawing: str) -> str:
+        """A figure as SVG text."""
+        return (self.folder / f"{drawing}.svg").read_text(encoding="utf-8")
+
+
+def write_outcome(
+    folder: Path,
+    name: str,
+    experiment: Experiment,
+    outcome: Outcome,
+    *,
+    scale: str,
+    seeds: Sequence[int] | None,
+    seconds: float,
+) -> Measured:
+    """Write everything that came out; the JSON file last, so that a folder that has one is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / OUTCOME).unlink(missing_ok=True)
+    for table in outcome.tables:
+        write_text(folder / f"{table.name}.csv", _csv(table))
+    for drawing in outcome.drawings:
+        write_text(folder / f"{drawing.name}.svg", svg(drawing.figure))
+        write_bytes(folder / f"{drawing.name}.png", png(drawing.figure))
+    words = ["bitreplay", "reproduce", name, "--scale", scale]
+    content = {
+        "name": name,
+        "title": experiment.title,
+        "shows": experiment.shows,
+        "scale": scale,
+        "seeds": None if seeds is None else list(seeds),
+        "command": " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])]),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "version": __version__,
+        "seconds": round(seconds, 1),
+        "tables": [_rounded(asdict(table)) for table in outcome.tables],
+        "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
+        "claims": [asdict(claim) for claim in outcome.claims],
+        "remarks": list(outcome.remarks),
+    }
+    write_text(folder / OUTCOME, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    return read_outcome(folder / OUTCOME)
+
+
+def read_outcome(path: Path) -> Measured:
+    """Read what :func:`write_outcome` wrote."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        content["tables"] = [Table(**table) for table in content["tables"]]
+        content["claims"] = [Claim(**claim) for claim in content["claims"]]
+        return Measured(**content, folder=path.parent)
+    except (ValueError, KeyError, TypeError):
+        raise FileFormatError(f"{path} is not the outcome of an experiment, or is damaged; delete it") from None
+
+
+def _rounded(table: dict[str, Any]) -> dict[str, Any]:
+    """Six digits are enough, and a change of the seventh is none."""
+    rows = [[float(f"{cell:.6g}") if isinstance(cell, float) else cell for cell in row] for row in table["rows"]]
+    return {**table, "rows": rows}
+
+
+def _csv(table: Table) -> str:
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows(table.rows)
+    return file.getvalue()

@@ -1,0 +1,48 @@
+"""The table that most experiments have: one row per method, mean and spread over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from bitreplay import metrics
+from bitreplay.evaluation import History
+from bitreplay.experiments._experiment import Cell, Table
+from bitreplay.report import RunResult
+from bitreplay.report._methods import gather
+
+__all__ = ["methods_table"]
+
+COLUMNS: Mapping[str, Callable[[History], float]] = {
+    "average": metrics.average,
+    "final": metrics.final,
+    "memory": lambda history: float(history.memory_bits[-1]),
+    "learning": lambda history: float(sum(history.seconds)),
+}
+
+
+def methods_table(
+    results: Sequence[RunResult], name: str, title: str, published: Mapping[str, float] | None = None
+) -> Table:
+    """Average and final accuracy with their standard deviations, memory, time, and what the paper says.
+
+    Parameters
+    ----------
+    results : sequence of RunResult
+        Runs of one name and different seeds are one row.
+    name, title : str
+        Of the table.
+    published : mapping of str to float, optional
+        What the paper says, by name of the method.
+    """
+    rows: list[list[Cell]] = []
+    for method in gather(results):
+        row: list[Cell] = [method.name, len(method.seeds)]
+        for column, metric in COLUMNS.items():
+            value = method.measure(metric)
+            row.append(value.mean)
+            if column in ("average", "final"):
+                row.append(value.std)
+        rows.append([*row, published.get(method.name)] if published else row)
+    columns = ["method", "seeds", "average", "± average", "final", "± final", "memory", "learning"]
+    shares = ["average", "± average", "final", "± final", "published"]
+    return Table(name, title, [*columns, "published"] if published else columns, rows, shares, ["memory"], ["learning"])
