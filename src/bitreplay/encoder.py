@@ -23,7 +23,7 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone
+from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.data import Samples
@@ -95,27 +95,26 @@ class Encoder:
         self.pretrained = pretrained
 
     @classmethod
-    def from_pretrained(cls, name: str = "efficientnet_lite0", device: str | torch.device = "auto") -> Encoder:
-        """An encoder that comes with its weights."""
+    def from_pretrained(
+        cls, name: str = "efficientnet_lite0", device: str | torch.device = "auto", **options: Any
+    ) -> Encoder:
+        """An encoder that comes with its weights, with options of its backbone."""
         if name not in BACKBONES or not BACKBONES[name].pretrained:
             known = ", ".join(known for known, backbone in BACKBONES.items() if backbone.pretrained)
             raise InputError(f"there is no pretrained backbone {name!r}; there is {known}")
-        entry = BACKBONES[name]
-        return cls(build_backbone(name), entry.preprocessing, name=name, pretrained=entry.pretrained, device=device)
+        entry, backbone = BACKBONES[name], build_backbone(name, **options)
+        return cls(backbone, entry.preprocessing, name=name, pretrained=pretrained_on(name, options), device=device)
 
     @classmethod
     def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto") -> Encoder:
         """An encoder that was trained on task 0."""
         name = trained.backbone_name or "own network"
-        options = trained.backbone_options
-        from_nothing = options.get("pretrained") is False or options.get("weights", "given") is None
-        pretrained = BACKBONES[name].pretrained if name in BACKBONES and not from_nothing else ""
         return cls(
             trained.backbone,
             trained.preprocessing,
             name=name,
             binarizer=trained.binarizer,
-            pretrained=pretrained,
+            pretrained=pretrained_on(name, trained.backbone_options),
             device=device,
         )
 

@@ -32,12 +32,35 @@ def test_defaults_follow_the_data() -> None:
     [
         ({"encoder": "resnet81"}, r"encoder must be one of resnet18, .* or a folder that `bitreplay train` wrote"),
         ({"encoder": "."}, "encoder must be one of"),
+        ({"encoder": "resnet18:width"}, "options are written option=value"),
         ({"preset": "fast"}, "preset must be one of paper, cpu, .*; got 'fast'"),
     ],
 )
 def test_wrong_words_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Setting("digits", **options)  # type: ignore[arg-type]
+
+
+def test_options_of_the_encoder() -> None:
+    plain, slim = (Setting("digits", encoder=text, preset="cpu") for text in ("resnet18", "resnet18:width=8"))
+    assert plain.backbone_options == {"width": 48, "stem_stride": 2}
+    assert slim.backbone_options == {"width": 8, "stem_stride": 2}
+    assert slim.encoder_name == "resnet18"
+    assert slim.workplace().backbone_options == slim.backbone_options
+    assert slim.determinants() != plain.determinants()
+    binary = Setting("digits", encoder="binary_vgg:widths=8-16,groups=1-2,n_features=32")
+    assert binary.backbone_options == {"widths": (8, 16), "groups": (1, 2), "n_features": 32}
+    assert Setting("pets", encoder="quicknet:weights=null").trains
+    assert Setting("pets", encoder="quicknet", preset="cpu_hybrid").trains
+    assert not Setting("pets", encoder="quicknet").trains
+
+
+def test_a_network_with_options_is_trained_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path))
+    setting = Setting("digits", encoder="small_cnn:width=4", sizes=[2, 1], classes=3, accelerator="cpu")
+    features = Prepared(setting).encoder.features(setting.scenario()[0].test)
+    default = replace(setting, encoder="small_cnn")
+    assert 8 * features.shape[1] == Prepared(default).encoder.features(default.scenario()[0].test).shape[1]
 
 
 def test_results_depend_on_the_network_and_not_on_where_it_is(network: Path, tmp_path: Path) -> None:

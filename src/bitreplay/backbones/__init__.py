@@ -1,7 +1,7 @@
 """Backbones: networks that turn images into features."""
 
 from bitreplay.backbones._binary_vgg import BinaryVGG
-from bitreplay.backbones._build import BACKBONES, Backbone, build_backbone, count_features
+from bitreplay.backbones._build import BACKBONES, Backbone, build_backbone, count_features, pretrained_on
 from bitreplay.backbones._efficientnet_lite import EfficientNetLite0
 from bitreplay.backbones._preprocessing import Preprocessing
 from bitreplay.backbones._quicknet import QuickNet, QuickNetTail
@@ -22,4 +22,5 @@ __all__ = [
     "build_backbone",
     "count_features",
     "fetch_quicknet",
+    "pretrained_on",
 ]

@@ -6,7 +6,7 @@ In the flow **images → features** → bits → memory/head → class a name su
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
 from bitreplay.errors import InputError
 
-__all__ = ["BACKBONES", "Backbone", "build_backbone", "count_features"]
+__all__ = ["BACKBONES", "Backbone", "build_backbone", "count_features", "pretrained_on"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,19 @@ def build_backbone(name: str, *, generator: torch.Generator | None = None, **opt
         if generator is not None:
             torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
         return build(**options)
+
+
+def pretrained_on(name: str, options: Mapping[str, Any]) -> str:
+    """The data set whose images a backbone's weights have seen; "" for none, as where its options ask for random ones.
+
+    Examples
+    --------
+    >>> pretrained_on("quicknet", {}), pretrained_on("quicknet", {"weights": None}), pretrained_on("resnet18", {})
+    ('ImageNet', '', '')
+    """
+    if name not in BACKBONES or options.get("weights", "given") is None or options.get("pretrained") is False:
+        return ""
+    return BACKBONES[name].pretrained
 
 
 def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> int:

@@ -13,11 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bitreplay.backbones import BACKBONES
+from bitreplay.backbones import BACKBONES, pretrained_on
 from bitreplay.data import Samples, Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import Workplace
+from bitreplay.runs._options import options_text, parse_options
 from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
 from bitreplay.training._trained import NETWORK
 
@@ -54,12 +55,12 @@ class Setting:
         Few-shot learning: training samples per class in the tasks after task 0.
     encoder : str, optional
         `efficientnet_lite0` or `quicknet_large` (pretrained on ImageNet), a network to be trained on task 0
-        (`resnet18`, `small_cnn`), or a folder that `bitreplay train` wrote. By default `small_cnn` for digits,
-        `efficientnet_lite0` for all others.
+        (`resnet18`, `small_cnn`, `binary_vgg`), or a folder that `bitreplay train` wrote. A name may have options:
+        `resnet18:width=64`. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
     preset : str, optional
-        How an encoder is trained: `cpu`, `paper`, `digits`, `small` or `cpu_binary`. By default `cpu_binary` for
-        `binary_vgg`, `digits` for digits, else `cpu`. Methods that train the whole network all train alike within it,
-        or with `paper` each as its authors did.
+        How an encoder is trained: `cpu`, `paper`, `digits`, `small`, `cpu_binary` or, for a small `quicknet` with
+        random weights, `cpu_hybrid`. By default `cpu_binary` for `binary_vgg`, `digits` for digits, else `cpu`.
+        Methods that train the whole network all train alike within it, or with `paper` each as its authors did.
     binarizer : {"thermometer", "heaviside", "native", "none"}
         What an encoder is trained with. The features of `binary_vgg` are bits already: for it, the default is `native`.
     p : int
@@ -107,8 +108,20 @@ class Setting:
 
     @property
     def encoder_name(self) -> str:
-        """The encoder, or the default for this data set."""
-        return self.encoder or ("small_cnn" if self.dataset == "digits" else "efficientnet_lite0")
+        """The encoder without its options, or the default for this data set."""
+        return self._encoder[0]
+
+    @property
+    def backbone_options(self) -> dict[str, Any]:
+        """Options of the backbone: what the preset was made for, if it was made for this one, and what was given."""
+        name, given = self._encoder
+        made_for, options = PRESET_BACKBONES[self.preset_name]
+        return {**(options if name == made_for else {}), **given}
+
+    @property
+    def _encoder(self) -> tuple[str, dict[str, Any]]:
+        text = self.encoder or ("small_cnn" if self.dataset == "digits" else "efficientnet_lite0")
+        return parse_options(text) if text.partition(":")[0] in BACKBONES else (text, {})  # folders may have a colon
 
     @property
     def preset_name(self) -> str:
@@ -124,7 +137,7 @@ class Setting:
     @property
     def trains(self) -> bool:
         """Whether the encoder is trained on task 0, rather than given."""
-        return self.encoder_name in BACKBONES and not BACKBONES[self.encoder_name].pretrained
+        return self.encoder_name in BACKBONES and not pretrained_on(self.encoder_name, self.backbone_options)
 
     def determinants(self) -> dict[str, Any]:
         """All that results depend on; a trained network counts by its content, not by where it is."""
@@ -136,7 +149,7 @@ class Setting:
         name = self.encoder_name
         if name not in BACKBONES:
             name = hashlib.sha256((Path(name) / NETWORK).read_bytes()).hexdigest()
-        return {**what, "encoder": name}
+        return {**what, "encoder": options_text(name, self._encoder[1])}
 
     def scenario(self) -> Scenario:
         """The tasks."""
@@ -157,12 +170,11 @@ class Setting:
         name = self.encoder_name
         if not self.trains:
             raise InputError(f"{name} comes with its weights; choose an encoder to train, such as resnet18")
-        made_for, backbone_options = PRESET_BACKBONES[self.preset_name]
         return train_base(
             scenario[0],
             name,
             PRESETS[self.preset_name],
-            backbone_options=backbone_options if name == made_for else None,
+            backbone_options=self.backbone_options,
             binarizer="native" if self._is_binary and self.binarizer == "thermometer" else self.binarizer,
             p=self.p,
             f=self.f,
@@ -176,8 +188,8 @@ class Setting:
 
     def workplace(self) -> Workplace:
         """What methods that train a network of their own are given: the encoder, or the one the preset is made for."""
-        made_for, backbone_options = PRESET_BACKBONES[self.preset_name]
-        name = self.encoder or made_for
+        made_for, options = PRESET_BACKBONES[self.preset_name]
+        name, options = (self.encoder_name, self.backbone_options) if self.encoder else (made_for, options)
         if name not in BACKBONES or BACKBONES[name].pretrained or BACKBONES[name].binary:
             raise InputError(
                 f"methods that train the whole network begin with one that is not trained, such as resnet18; "
@@ -185,7 +197,7 @@ class Setting:
             )
         return Workplace(
             name,
-            backbone_options if name == made_for else {},
+            options,
             None if self.preset_name == "paper" else PRESETS[self.preset_name],  # as each was published, or alike
             {"gpu": "cuda"}.get(self.accelerator, self.accelerator),
         )
@@ -196,7 +208,7 @@ class Setting:
         if self.trains:
             return Encoder.from_trained(self.trained(scenario, progress=progress), device)
         if self.encoder_name in BACKBONES:
-            return Encoder.from_pretrained(self.encoder_name, device)
+            return Encoder.from_pretrained(self.encoder_name, device, **self.backbone_options)
         trained = TrainedNetwork.load(self.encoder_name)
         unseen = set(scenario[0].classes.tolist()) ^ set(trained.classes.tolist())
         if unseen:

@@ -13,11 +13,10 @@ from typing import Any
 
 from bitreplay.errors import InputError
 from bitreplay.learners import LEARNERS, FineTunedLearner, FrozenClassifier, FrozenLearner, Learner
+from bitreplay.runs._options import options_text, parse_options
 from bitreplay.runs._setting import Prepared
 
 __all__ = ["Specification"]
-
-WORDS = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True)
@@ -38,24 +37,15 @@ class Specification:
     @classmethod
     def parse(cls, text: str) -> Specification:
         """Read ``NAME`` or ``NAME:option=value,option=value``."""
-        name, _, rest = text.partition(":")
+        name, options = parse_options(text)
         if name not in LEARNERS:
             raise InputError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}{_hint(name, LEARNERS)}")
-        options: dict[str, Any] = {}
-        for part in filter(None, rest.split(",")):
-            option, equals, value = part.partition("=")
-            if not equals:
-                raise InputError(f"options of a learner are written option=value; got {part!r} in {text!r}")
-            if option in options:
-                raise InputError(f"the option {option!r} is given twice in {text!r}")
-            options[option] = _value(value)
         specification = cls(name, options)
         specification.make(0)  # wrong options are refused now, and not when others have run already
         return specification
 
     def __str__(self) -> str:
-        options = ",".join(f"{option}={_text(value)}" for option, value in self.options.items())
-        return f"{self.name}:{options}" if options else self.name
+        return options_text(self.name, self.options)
 
     def all_options(self) -> dict[str, Any]:
         """Every option but the seed, with the defaults of those that were not given."""
@@ -94,18 +84,3 @@ def _hint(given: str, known: Iterable[str]) -> str:
     names = {name.lower(): name for name in known}
     near = difflib.get_close_matches(given.lower(), names, 1)
     return f"; did you mean {names[near[0]]}?" if near else ""
-
-
-def _value(text: str) -> Any:
-    """A number, true, false, null, or else the text itself."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return WORDS.get(text.lower(), text)
-
-
-def _text(value: Any) -> str:
-    """The inverse of :func:`_value`."""
-    return next((word for word, meant in WORDS.items() if value is meant), str(value))

@@ -190,13 +190,29 @@ PRESETS: dict[str, TrainingOptions] = {
         optimizer="adam",
         head="binary",  # ours: in the same trial ahead of a linear one
     ),
+    # Ours: for the small QuickNet below, a hybrid network: binary weights inside, others at its ends.
+    "cpu_hybrid": TrainingOptions(
+        epochs=16,
+        ste_epochs=3,
+        learning_rate=5e-3,
+        ste_learning_rate=1e-3,
+        schedule="one_cycle",
+        augmentation="paper",
+        image_sizes=(64,),
+        evaluate_every=5,
+        optimizer="adam",
+    ),
 }
 
 # The backbone, with its options, that each preset was made for.
-PRESET_BACKBONES: dict[str, tuple[str, dict[str, int]]] = {
+PRESET_BACKBONES: dict[str, tuple[str, dict[str, Any]]] = {
     "paper": ("resnet18", {}),
     "cpu": ("resnet18", {"width": 48, "stem_stride": 2}),
     "digits": ("small_cnn", {}),
     "small": ("resnet18", {"width": 16, "stem_stride": 2}),
     "cpu_binary": ("binary_vgg", {}),
+    "cpu_hybrid": (
+        "quicknet",
+        {"weights": None, "blocks": (2, 2, 2, 2), "filters": (32, 64, 128, 256), "tap": "pooled", "image_size": 64},
+    ),
 }

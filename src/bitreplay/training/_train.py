@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features
+from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
 from bitreplay.data import ImageDataset, Samples, Task
 from bitreplay.data._augmentation import mix_seed
 from bitreplay.errors import InputError
@@ -137,7 +137,7 @@ def train_base(
         if (working_folder / NETWORK).exists():
             remove_checkpoint(working_folder)
             return
-        prepared = preprocessing or default_preprocessing(name, task)
+        prepared = preprocessing or default_preprocessing(name, task, used)
         if options.image_sizes:
             prepared = replace(prepared, size=options.image_sizes[-1])
         phases = phases_of(options, binarizer)
@@ -170,9 +170,9 @@ def _implied_options(name: str, dataset: ImageDataset) -> dict[str, Any]:
     return {option: value for option, value in implied.items() if option in known}
 
 
-def default_preprocessing(name: str, task: Task) -> Preprocessing:
+def default_preprocessing(name: str, task: Task, options: Mapping[str, Any]) -> Preprocessing:
     """What weights or codes of pixels expect, or mean and standard deviation of the task's training images."""
-    if name and (BACKBONES[name].pretrained or BACKBONES[name].binary):
+    if name and (pretrained_on(name, options) or BACKBONES[name].binary):
         return BACKBONES[name].preprocessing
     n, total, squares = 0, 0.0, 0.0
     for begin in range(0, len(task.train), BLOCK):

@@ -179,7 +179,7 @@ class FineTunedLearner(ABC):
         images, targets = self._checked(task)
         if self.network is None:
             self.image_shape = images.shape[1:]
-            self.preprocessing = default_preprocessing(self.workplace.backbone, task)
+            self.preprocessing = default_preprocessing(self.workplace.backbone, task, self.workplace.backbone_options)
             network, old = self._new_network(), None
         else:  # what is trained is a copy: where that fails, nothing has changed
             network, old = copy.deepcopy(self.network), self.network.eval().requires_grad_(False)
