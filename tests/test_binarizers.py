@@ -61,7 +61,7 @@ def test_packing_in_blocks_equals_packing_at_once(monkeypatch):
     x = np.random.default_rng(0).random((50, 7), dtype=np.float32)
     thermometer = Thermometer(3)
     whole = thermometer.pack(x)
-    monkeypatch.setattr("bitreplay.binarizers.BLOCK", 100)
+    monkeypatch.setattr("bitreplay.binarizers._binarizer.BLOCK", 100)
     assert thermometer.pack(x) == whole
 
 

@@ -1,0 +1,61 @@
+"""What every binarizer can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from bitreplay.bits import PackedBits, concatenate, pack
+from bitreplay.errors import InputError
+from bitreplay.memory import Fingerprint
+
+__all__ = ["BLOCK", "Binarizer"]
+
+BLOCK = 2**24  # feature values binarized at once, to bound the memory of large arrays
+
+
+class Binarizer(nn.Module):
+    """From features to bits, and back to what a classifier sees.
+
+    `encode` gives bits, `decode` what G sees for given bits, and calling the module does both with a straight-through
+    gradient. `bits_per_feature` values of a decoded feature lie side by side in the bits.
+    """
+
+    kind: str
+    bits_per_feature: int = 1
+
+    def encode(self, features: torch.Tensor) -> torch.Tensor:
+        """Bits of features (..., d), as 0 and 1 in the features' type, without gradient."""
+        raise TypeError(f"{type(self).__name__} does not say how it encodes")
+
+    def decode(self, bits: torch.Tensor) -> torch.Tensor:
+        """What G sees for given bits: the mean of the bits of each feature."""
+        if self.bits_per_feature == 1:
+            return bits
+        return bits.reshape(*bits.shape[:-1], -1, self.bits_per_feature).mean(-1)
+
+    def calibrate(self, features: npt.NDArray[Any]) -> None:
+        """Learn thresholds from features, if there are any to learn."""
+
+    def pack(self, features: npt.NDArray[Any]) -> PackedBits:
+        """Packed bits of an array (rows, d)."""
+        features = np.asarray(features)
+        if features.ndim != 2:
+            raise InputError(f"features must be a matrix (rows x features); got shape {features.shape}")
+        step = max(1, BLOCK // max(1, features.shape[1] * self.bits_per_feature))
+        blocks = (np.ascontiguousarray(features[i : i + step]) for i in range(0, max(1, len(features)), step))
+        with torch.inference_mode():
+            return concatenate([pack(self.encode(torch.from_numpy(block))) for block in blocks])
+
+    def fingerprint(self, n_features: int, encoder: str = "") -> Fingerprint:
+        """Identity of the bits made from `n_features` features."""
+        raise TypeError(f"{type(self).__name__} does not say what its bits are")
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Options and tensors that :func:`rebuild` needs to make the same binarizer again."""
+        tensors = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
+        return {"kind": self.kind}, tensors

@@ -1,0 +1,70 @@
+"""For features that are bits already, as binary networks give them: 0 and 1, or ±1."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy.typing as npt
+import torch
+
+from bitreplay.binarizers._binarizer import Binarizer
+from bitreplay.bits import PackedBits, pack
+from bitreplay.memory import Fingerprint
+from bitreplay.nn import sign
+
+__all__ = ["Identity", "Native"]
+
+
+class Identity(Binarizer):
+    """For embeddings that are bits already, as binary networks give them: refuses anything but 0 and 1."""
+
+    kind = "identity"
+
+    def encode(self, features: torch.Tensor) -> torch.Tensor:
+        """The bits themselves."""
+        return features
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """The bits themselves."""
+        return features
+
+    def pack(self, features: npt.NDArray[Any]) -> PackedBits:
+        """Packed bits of a matrix of zeros and ones."""
+        return pack(features)
+
+    def fingerprint(self, n_features: int, encoder: str = "") -> Fingerprint:
+        """Identity of the bits: only their number is known."""
+        return Fingerprint(n_features, encoder=encoder)
+
+
+class Native(Binarizer):
+    """For features that are ±1 already, as binary networks give them: a bit is set where the feature is at least 0.
+
+    G sees ±1, as every layer of such a network does.
+
+    Examples
+    --------
+    >>> binarizer = Native()
+    >>> bits = binarizer.encode(torch.tensor([[-1.0, 1.0, 1.0]]))
+    >>> bits.tolist(), binarizer.decode(bits).tolist()
+    ([[0.0, 1.0, 1.0]], [[-1.0, 1.0, 1.0]])
+    """
+
+    kind = "native"
+
+    def encode(self, features: torch.Tensor) -> torch.Tensor:
+        """Bits of features (..., d)."""
+        return (features >= 0).to(features.dtype)
+
+    def decode(self, bits: torch.Tensor) -> torch.Tensor:
+        """±1 for given bits."""
+        return 2 * bits - 1
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        """The signs, with a straight-through gradient."""
+        return sign(features)
+
+    def fingerprint(self, n_features: int, encoder: str = "") -> Fingerprint:
+        """Identity of the bits: their number and the rule."""
+        return Fingerprint(n_features, thresholds=hashlib.sha256(b">= 0").hexdigest(), encoder=encoder)
