@@ -1,11 +1,17 @@
 """`bitreplay reproduce`: the list, what is missing, and that names fit together."""
 
+import importlib
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
 from bitreplay.cli import main
-from bitreplay.experiments import EXPERIMENTS, ExperimentName
+from bitreplay.errors import InputError
+from bitreplay.experiments import EXPERIMENTS, ExperimentName, Outcome, Request
+from tests.experiments.outcomes import an_experiment, request_of
+
+reproduction = importlib.import_module("bitreplay.commands._reproduce")
 
 
 def test_names_are_those_of_the_experiments():
@@ -35,3 +41,79 @@ def test_what_is_missing(capsys, tmp_path, monkeypatch):
 def test_unknown_experiments(capsys):
     assert main(["reproduce", "table-99"]) == 2
     assert "table-99" in capsys.readouterr().err
+
+
+@pytest.fixture
+def calls(monkeypatch) -> dict[str, list]:
+    """Three experiments that are synthetic, the second with a figure: how each was asked for, by name."""
+    asked: dict[str, list] = {"first": [], "second": [], "third": []}
+    parts = {"first": {"drawings": []}, "second": {}, "third": {"drawings": []}}
+    made = {name: an_experiment(f"The {name} one", request_of(asked[name], **parts[name])) for name in asked}
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", made)
+    return asked
+
+
+def test_one_experiment_and_its_page(calls, capsys, tmp_path):
+    reproduction.reproduce("second", output=tmp_path, seeds=[3], n_jobs=2)
+    [request] = calls["second"]
+    assert (request.scale, request.output, request.seeds, request.n_jobs) == ("cpu", tmp_path / "runs", [3], 2)
+    assert not calls["first"]
+    assert sorted(path.name for path in (tmp_path / "second").iterdir()) == [
+        "curve.png", "curve.svg", "numbers.csv", "outcome.json", "report.html",
+    ]  # fmt: skip
+    assert "The second one" in (tmp_path / "second" / "report.html").read_text(encoding="utf-8")
+    printed = capsys.readouterr().out
+    assert "This takes about no time." in printed
+    assert "the paper: q = 8 is best\n measured: q = 4 is: does not hold" in printed
+    assert "66.3" in printed
+
+
+def test_all_goes_on_where_it_was_interrupted(calls, capsys, tmp_path, monkeypatch):
+    made = dict(reproduction.EXPERIMENTS)
+
+    def interrupted(request: Request) -> Outcome:
+        raise KeyboardInterrupt
+
+    def without_data(request: Request) -> Outcome:
+        raise InputError("the third one needs data that is not here")
+
+    broken = {"second": replace(made["second"], run=interrupted), "third": replace(made["third"], run=without_data)}
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", {**made, **broken})
+    with pytest.raises(KeyboardInterrupt):
+        reproduction.reproduce("all", output=tmp_path)
+    assert (tmp_path / "first" / "outcome.json").exists()
+    assert not (tmp_path / "report.html").exists()
+
+    (tmp_path / "second").mkdir()  # as an interrupted writing leaves it
+    (tmp_path / "second" / "numbers.csv").touch()
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", {**made, "third": broken["third"]})
+    reproduction.reproduce("all", output=tmp_path)
+    assert [len(calls[name]) for name in calls] == [1, 1, 0]  # the first is not measured again
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.index('id="first"') < page.index('id="second"') < page.index("Not measured")
+    assert "<dt>third</dt><dd>the third one needs data that is not here</dd>" in page
+    printed = capsys.readouterr().out
+    assert f"delete {tmp_path / 'first'} to measure it again" in printed
+    assert "third: the third one needs data that is not here" in printed
+
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", made)  # now the data is here
+    reproduction.reproduce("all", output=tmp_path)
+    assert [len(calls[name]) for name in calls] == [1, 1, 1]
+    assert "Not measured" not in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("other", [{"seeds": [1]}, {"scale": "paper"}])
+def test_all_measures_again_what_was_asked_for_otherwise(calls, tmp_path, other):
+    reproduction.reproduce("all", output=tmp_path)
+    reproduction.reproduce("all", output=tmp_path, **other)
+    reproduction.reproduce("all", output=tmp_path, **other)
+    assert [len(asked) for asked in calls.values()] == [2, 2, 2]
+
+
+def test_all_names_a_damaged_outcome(calls, capsys, tmp_path):
+    (tmp_path / "second").mkdir(parents=True)
+    (tmp_path / "second" / "outcome.json").write_text('{"name": "second", ', encoding="utf-8")
+    assert main(["reproduce", "all", "--output", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {tmp_path / 'second' / 'outcome.json'} is not the outcome of an experiment")
+    assert "delete it" in error

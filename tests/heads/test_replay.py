@@ -228,3 +228,28 @@ def test_old_classes_always_get_a_row():
     new = {c: train[c] for c in range(1, 6)}
     for _, targets in Replay(batch_size=2)._batches(memory, new, 10, np.random.default_rng(0)):
         assert (targets == 0).sum() == 1
+
+
+def test_watching_changes_nothing():
+    train, test = problem()
+    options, seen = Replay(epochs=3, min_steps=1, batch_size=32), []
+    plain, watched = learn(options, BinaryMemory(4), train, 0), None
+    memory = BinaryMemory(4)
+    memory.enrol(train, EMOptions(n_components=2))
+    watched = options.update(memory, Identity(), train, 0, on_epoch=lambda right, head: seen.append((right, head)))
+    np.testing.assert_array_equal(watched.scores(test[0]), plain.scores(test[0]))
+    assert len(seen) == 3
+    assert seen[0][0] < seen[-1][0] <= 1
+    np.testing.assert_array_equal(seen[-1][1].scores(test[0]), plain.scores(test[0]))
+    early, late = (accuracy(head, memory, test) for _, head in (seen[0], seen[-1]))
+    assert early <= late  # each is the head as it was then
+    assert not np.array_equal(seen[0][1].scores(test[0]), plain.scores(test[0]))
+
+
+def test_the_last_epoch_may_be_short():
+    train, _ = problem()
+    memory, seen = BinaryMemory(4), []
+    memory.enrol(train, EMOptions(n_components=2))
+    options = Replay(epochs=1, min_steps=14, batch_size=60)  # 6 steps an epoch: 6, 6 and 2
+    options.update(memory, Identity(), train, 0, on_epoch=lambda right, _: seen.append(right))
+    assert len(seen) == 3

@@ -10,6 +10,7 @@ from bitreplay.heads import ClosedForm
 from bitreplay.learners.frozen import GBM, LatentReplay
 from bitreplay.learners.frozen import _gbm as gbm_module
 from bitreplay.learners.frozen._held_out import hold_out
+from bitreplay.mixture import EMOptions
 from tests.learners.problems import TASKS, D, inputs, learn, problem, same
 
 train, test = problem(n=60), problem(n=20, seed=1)
@@ -76,6 +77,16 @@ def test_candidates_are_more_than_one_and_hold_the_default():
     assert ClosedForm.blend in gbm_module.BLENDS
     assert ClosedForm.ridge in gbm_module.RIDGES
     assert GBM(head="replay")._candidates() == []
+
+
+def test_start_and_mixing_weights_are_those_of_em():
+    given = learn(GBM(prototypes=3, init="random", weights="fixed"), train, TASKS)
+    options = EMOptions(init="random", weights="fixed")
+    assert same(given.state_dict(), learn(GBM(prototypes=3, em=options), train, TASKS).state_dict())
+    assert not same(given.state_dict(), learn(GBM(prototypes=3), train, TASKS).state_dict())
+    assert all(len(set(given.memory.mixture(label).weights)) == 1 for label in TASKS[0])
+    with pytest.raises(InputError, match="init must be one of"):
+        GBM(init="zero")
 
 
 def test_threads_do_not_change_the_result():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,7 @@ def reproduce(
     seeds: list[int] | None = None,
     n_jobs: int = 1,
     download: bool = False,
+    results: Path | str | None = None,
     list: bool = False,
 ) -> None:
     """Measure a table or figure of the paper again.
@@ -50,6 +52,8 @@ def reproduce(
         Processes on this machine; -1 means one per core.
     download : bool
         Fetch published weights that are missing. Data sets are never fetched; the message says where they come from.
+    results : Path or str, optional
+        Also copy numbers and figures to this folder, under the experiment's name.
     list : bool
         Show the experiments, and how long they take.
     """
@@ -67,6 +71,7 @@ def reproduce(
     request = Request(scale, folder / "runs", seeds, n_jobs, download, on_run=show)
     if experiment != "all":
         one = _measure(experiment, request, folder / experiment, console)
+        _copy(one, results)
         page = folder / experiment / "report.html"
         write_text(page, experiments_page([one], one.title))
         console.print(f"report: {page}")
@@ -82,6 +87,8 @@ def reproduce(
         except InputError as error:  # what one experiment needs is not here: the others go on
             missing[name] = str(error)
             console.print(f"{name}: {error}")
+    for one in measured:
+        _copy(one, results)
     page = folder / "report.html"
     folder.mkdir(parents=True, exist_ok=True)
     write_text(page, experiments_page(measured, "The paper's tables and figures, measured again", missing))
@@ -112,6 +119,16 @@ def _print_table(console: Console, title: str, columns: Sequence[str], rows: Seq
     for row in rows:
         shown.add_row(*row)
     console.print(shown)
+
+
+def _copy(one: Measured, results: Path | str | None) -> None:
+    """What must last, for the project's own pages: the numbers and the drawings."""
+    if results is None:
+        return
+    Path(results).mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(one.folder / OUTCOME, Path(results) / f"{one.name}.json")
+    for drawing in one.drawings:
+        shutil.copyfile(one.folder / f"{drawing}.svg", Path(results) / f"{one.name}-{drawing}.svg")
 
 
 def _found(path: Path, request: Request) -> Measured | None:

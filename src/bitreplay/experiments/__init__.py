@@ -2,9 +2,21 @@
 
 from typing import Literal
 
+from bitreplay.experiments._binarizer_table import TABLE_2
 from bitreplay.experiments._core50_table import TABLE_5
+from bitreplay.experiments._curves_figure import FIGURE_4
 from bitreplay.experiments._experiment import Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._files import Measured, read_outcome, write_outcome
+from bitreplay.experiments._heads import HEADS
+from bitreplay.experiments._initialisation_table import TABLE_4
+from bitreplay.experiments._main_table import TABLE_1
+from bitreplay.experiments._memory_figure import FIGURE_6
+from bitreplay.experiments._motivation import FIGURE_1
+from bitreplay.experiments._pareto import PARETO
+from bitreplay.experiments._samples_figure import FIGURE_5
+from bitreplay.experiments._ste_table import TABLE_3
+from bitreplay.experiments._tasks_table import TABLE_1_TASKS
+from bitreplay.experiments._update_cost import UPDATE_COST
 
 __all__ = [
     "EXPERIMENTS",
@@ -20,6 +32,34 @@ __all__ = [
     "write_outcome",
 ]
 
-ExperimentName = Literal["table-5"]  # the names below, for the command line
+ExperimentName = Literal[  # the names below, for the command line
+    "table-1",
+    "table-1-tasks",
+    "table-2",
+    "table-3",
+    "table-4",
+    "table-5",
+    "figure-1",
+    "figure-4",
+    "figure-5",
+    "figure-6",
+    "heads",
+    "pareto",
+    "update-cost",
+]
 
-EXPERIMENTS: dict[str, Experiment] = {"table-5": TABLE_5}
+EXPERIMENTS: dict[str, Experiment] = {
+    "table-1": TABLE_1,
+    "table-1-tasks": TABLE_1_TASKS,
+    "table-2": TABLE_2,
+    "table-3": TABLE_3,
+    "table-4": TABLE_4,
+    "table-5": TABLE_5,
+    "figure-1": FIGURE_1,
+    "figure-4": FIGURE_4,
+    "figure-5": FIGURE_5,
+    "figure-6": FIGURE_6,
+    "heads": HEADS,
+    "pareto": PARETO,
+    "update-cost": UPDATE_COST,
+}

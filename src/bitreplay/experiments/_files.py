@@ -9,6 +9,7 @@ import csv
 import datetime
 import io
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 
 from bitreplay import __version__
 from bitreplay.errors import FileFormatError
-from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Table
+from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Table
 from bitreplay.report import write_text
 from bitreplay.report._files import png, svg
 from bitreplay.report._write import write_bytes
@@ -104,9 +105,12 @@ def read_outcome(path: Path) -> Measured:
 
 
 def _rounded(table: dict[str, Any]) -> dict[str, Any]:
-    """Six digits are enough, and a change of the seventh is none."""
-    rows = [[float(f"{cell:.6g}") if isinstance(cell, float) else cell for cell in row] for row in table["rows"]]
-    return {**table, "rows": rows}
+    """Six digits are enough, and a change of the seventh is none; JSON knows no NaN."""
+
+    def rounded(cell: Cell) -> Cell:
+        return (None if math.isnan(cell) else float(f"{cell:.6g}")) if isinstance(cell, float) else cell
+
+    return {**table, "rows": [[rounded(cell) for cell in row] for row in table["rows"]]}
 
 
 def _csv(table: Table) -> str:

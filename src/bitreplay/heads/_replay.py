@@ -8,6 +8,7 @@ memory anew for every batch. From the memory alone (after `forget`, or on anothe
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,24 +104,43 @@ class Replay:
         return fresh.update(memory, binarizer, {}, seed)
 
     def update(
-        self, memory: BinaryMemory, binarizer: Binarizer, samples: Mapping[Label, PackedBits], seed: int
+        self,
+        memory: BinaryMemory,
+        binarizer: Binarizer,
+        samples: Mapping[Label, PackedBits],
+        seed: int,
+        on_epoch: Callable[[float, Replay], None] | None = None,
     ) -> Replay:
-        """Go on training with the samples of some classes and pseudo-exemplars of the others."""
+        """Go on training with the samples of some classes and pseudo-exemplars of the others.
+
+        Who wants to watch is called after every epoch, with the share of right answers on its batches while it was
+        trained on them, and the head as it then is.
+        """
         generator = np.random.default_rng(seed)
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         n_inputs = memory.n_features // binarizer.bits_per_feature
         network = self._grown(n_inputs, memory.labels, seed).to(device).train()
         optimizer = self._optimizer(network)
-        n_steps = max(self.min_steps, self.epochs * self._steps_per_epoch(memory, samples))
+        steps_per_epoch = self._steps_per_epoch(memory, samples)
+        n_steps = max(self.min_steps, self.epochs * steps_per_epoch)
+        right: list[float] = []
         with _threads_for(network):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
                 for group in optimizer.param_groups:
                     group["lr"] = self.lr * (1 + math.cos(math.pi * step / n_steps)) / 2
                 inputs = binarizer.decode(torch.from_numpy(bits)).to(device)
-                loss = nn.functional.cross_entropy(network(inputs), torch.from_numpy(targets).to(device))
+                outputs, classes = network(inputs), torch.from_numpy(targets).to(device)
+                loss = nn.functional.cross_entropy(outputs, classes)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
+                if on_epoch is not None:
+                    right.append(float((outputs.argmax(1) == classes).float().mean()))
+                    if (step + 1) % steps_per_epoch == 0 or step + 1 == n_steps:
+                        now = copy.deepcopy(network).cpu().eval()
+                        shown = replace(self, _network=now, _labels=memory.labels, _binarizer=binarizer)
+                        on_epoch(sum(right) / len(right), shown)
+                        right.clear()
         return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
 
     def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:

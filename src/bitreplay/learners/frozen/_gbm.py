@@ -25,6 +25,7 @@ from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import Labels, check_number, check_word
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions
+from bitreplay.mixture._options import Init, Objective, Weights
 
 __all__ = ["GBM"]
 
@@ -68,8 +69,14 @@ class GBM(MemoryAndHead):
         Samples and pseudo-exemplars of a step in replay.
     learning_rate : float, optional
         Of replay; by default one that suits the classifier.
+    init : {"centroid", "random"}, optional
+        Where EM starts: near the centroid of the class, or anywhere. By default as `em` says.
+    weights : {"learned", "fixed"}, optional
+        Learn the mixing weights, or keep them at 1/K. By default as `em` says.
+    objective : {"likelihood", "expected"}, optional
+        What starts are judged and EM is stopped by; "expected" is the paper's. By default as `em` says.
     em : EMOptions, optional
-        How mixtures are fitted; `prototypes` decides their number.
+        How mixtures are fitted otherwise; `prototypes` decides their number.
     n_jobs : int, optional
         Threads of EM, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
     seed : int
@@ -90,6 +97,9 @@ class GBM(MemoryAndHead):
     min_steps: int = Replay.min_steps
     batch_size: int = Replay.batch_size
     learning_rate: float | None = None
+    init: Init | None = None
+    weights: Weights | None = None
+    objective: Objective | None = None
     em: EMOptions | None = None
     n_jobs: int | None = None
     seed: int = 0
@@ -104,6 +114,7 @@ class GBM(MemoryAndHead):
         check_word("choose", self.choose, get_args(Choose))
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
+        self._em_options()  # refuses words that do not exist
         check_number("seed", self.seed, 0, whole=True)
         self._check_replay_options()
         if self.classifier != "linear" and self.head != "replay":
@@ -123,8 +134,18 @@ class GBM(MemoryAndHead):
     def _remember(
         self, previous: BinaryMemory, samples: Mapping[Label, PackedBits]
     ) -> tuple[BinaryMemory, Mapping[Label, PackedBits]]:
-        options = replace(self.em or EMOptions(), n_components=int(self.prototypes))
-        return remember(previous, samples, options, self.seed, len(previous), effective_n_jobs(self.n_jobs))
+        jobs = effective_n_jobs(self.n_jobs)
+        return remember(previous, samples, self._em_options(), self.seed, len(previous), jobs)
+
+    def _em_options(self) -> EMOptions:
+        em = self.em or EMOptions()
+        return replace(
+            em,
+            n_components=int(self.prototypes),
+            init=self.init or em.init,
+            weights=self.weights or em.weights,
+            objective=self.objective or em.objective,
+        )
 
     def _updated(self, head: Head, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> Head:
         return head.update(memory, self._require_code(), samples, seed_for(self.seed, "head", len(self.classes)))

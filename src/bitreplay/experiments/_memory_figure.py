@@ -1,0 +1,139 @@
+"""Figure 6: average accuracy against memory behind a fully binary network: latent replay, GBM over q and over K (sec.
+5.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from bitreplay import metrics
+from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
+from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding, kept
+from bitreplay.report._look import COLOURS, GRID, LOOK, MARKERS, PAPER, figure, heading, quiet
+from bitreplay.report._methods import gather
+from bitreplay.report._numbers import bits as in_bits
+from bitreplay.report._words import setting_in_words
+from bitreplay.runs import Scale, Setting
+
+__all__ = ["FIGURE_6", "draw_memory_figure", "memory_figure"]
+
+EXEMPLARS = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # E: "ranging from 1 to 500"
+BITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32)  # q of K = 1: "from 1 to 32"
+PROTOTYPES = (1, 2, 4, 8, 16)  # K of q = 8: "from 1 to 16"
+SEEDS = [0, 1, 2]
+# At cpu scale 2 epochs, which reach what 5 do (results/choices/replay_options_cifar100.txt), and a linear G.
+REPLAY = {"cpu": ",epochs=2", "paper": ",classifier=binary"}
+SERIES = {  # with the letter of what varies
+    "LR": ("E", "latent replay over E"),
+    "q": ("q", "GBM over q, K = 1"),
+    "K": ("K", "GBM over K, q = 8"),
+    "q closed": ("q", "over q, closed form"),
+    "K closed": ("K", "over K, closed form"),
+}
+BELOW, ABOVE, RIGHT, LEFT = (0, -13, "center"), (0, 5, "center"), (6, -9, "left"), (-7, -3, "right")  # in points
+NAMED = {  # values that stand beside their points, and where
+    "LR": dict.fromkeys((1, 10, 100, 500), RIGHT),
+    "q": {1: LEFT, 2: RIGHT, 3: RIGHT, 8: BELOW, 32: BELOW},
+    "K": {16: ABOVE},
+}
+REMARKS: Mapping[Scale, tuple[str, ...]] = {
+    "cpu": (
+        "The network is trained for 20 epochs (preset cpu_binary), and G is a linear layer of 32-bit weights, trained "
+        "for 2 epochs a task; the paper's G is binary. LR and GBM train it alike.",
+        "A prototype of q bits takes as much as q exemplars, so LR is compared with E = q: between two measured E, its "
+        "accuracy is interpolated over the logarithm of the memory.",
+    ),
+    "paper": (
+        "How the paper trains the binary network and G is not said: preset cpu_binary, and Adam for G.",
+        "A prototype of q bits takes as much as q exemplars, so LR is compared with E = q: between two measured E, its "
+        "accuracy is interpolated over the logarithm of the memory.",
+    ),
+}
+
+
+def memory_figure(request: Request) -> Outcome:
+    """Run the three series, GBM's also in closed form."""
+    own = {"dataset": "cifar100", "tasks": 10, "encoder": "binary_vgg"}
+    replay = REPLAY[request.scale]
+    learners = {
+        "LR": {e: f"LatentReplay:exemplars={e}{replay}" for e in EXEMPLARS},
+        "q": {q: f"GBM:prototypes=1,bits={q},head=replay,objective=expected{replay}" for q in BITS},
+        "K": {k: f"GBM:prototypes={k},bits=8,head=replay,objective=expected{replay}" for k in PROTOTYPES},
+        "q closed": {q: f"GBM:prototypes=1,bits={q}" for q in BITS},
+        "K closed": {k: f"GBM:prototypes={k},bits=8" for k in PROTOTYPES},
+    }
+    names = dict.fromkeys(name for series in learners.values() for name in series.values())  # K = 1, q = 8 is in two
+    runs = request.compare(Setting(**{**own, **request.setting}), list(names), SEEDS)
+    methods = {method.name: method for method in gather([run.result() for run in runs])}
+    measured = {name: {value: methods[text] for value, text in own.items()} for name, own in learners.items()}
+    drawing = Drawing(draw_memory_figure(measured), "memory", "Average accuracy against what is kept of old classes")
+    return Outcome([_table(measured)], [drawing], claims(measured), [finding(measured), *REMARKS[request.scale]])
+
+
+def _table(measured: Measured) -> Table:
+    rows: list[list[Cell]] = []
+    for name, methods in measured.items():
+        letter, _ = SERIES[name]
+        for value, method in methods.items():
+            average, final = method.measure(metrics.average), method.measure(metrics.final)
+            latent = float(at_equal_memory(measured["LR"], kept(method)).mean())
+            seconds = method.measure(lambda history: sum(history.seconds)).mean
+            head = "closed form" if name.endswith("closed") else "replay"
+            row: list[Cell] = [f"{'LR' if name == 'LR' else 'GBM'} {letter} = {value}", head, kept(method)]
+            rows.append([*row, average.mean, average.std, final.mean, final.std, latent, seconds])
+    shares = ["average", "± average", "final", "± final", "LR at equal memory"]
+    columns = ["method", "head", "memory", *shares, "learning"]
+    title = "Accuracy and memory; LR at equal memory is interpolated"
+    return Table("memory", title, columns, rows, shares, ["memory"], ["learning"])
+
+
+def draw_memory_figure(measured: Measured) -> Figure:
+    """All series over the logarithm of the memory; the closed form is hollow and dashed."""
+    with matplotlib.rc_context(LOOK):
+        made = figure(4.4)
+        axes: Any = made.subplots()
+        axes.set_xscale("log")
+        for place, (name, methods) in enumerate(measured.items()):
+            sizes = [kept(method) for method in methods.values()]
+            points = [method.measure(metrics.average) for method in methods.values()]
+            hollow = name.endswith("closed")
+            colour, marker = COLOURS[place - 2 * hollow], MARKERS[place - 2 * hollow]
+            look = {"color": colour, "marker": marker, "ms": 5, "elinewidth": 1, "label": SERIES[name][1]}
+            if hollow:
+                look |= {"mfc": PAPER, "mec": colour, "linestyle": (0, (4, 2)), "linewidth": 1}
+            else:
+                look |= {"mec": PAPER, "mew": 0.5}
+            axes.errorbar(sizes, [100 * p.mean for p in points], [100 * (p.std or 0.0) for p in points], **look)
+            for value, (right, above, side) in NAMED.get(name, {}).items():
+                method = methods[value]
+                axes.annotate(
+                    f"{SERIES[name][0]}={value}", (kept(method), 100 * method.measure(metrics.average).mean),
+                    (right, above), textcoords="offset points", ha=side, fontsize=7.5, color=colour,
+                )  # fmt: skip
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: in_bits(size).replace(".0", "")))
+        axes.grid(axis="x", color=GRID, linewidth=0.8)
+        axes.set_xlabel("memory of all classes in the end (bits)")
+        axes.set_ylabel("average accuracy (%)")
+        axes.margins(x=0.08, y=0.1)
+        quiet(axes)
+        made.legend(loc="outside lower left", ncols=3, fontsize=8.5, columnspacing=1.4)
+        first = next(iter(measured["LR"].values()))
+        heading(made, "Accuracy against memory", f"{setting_in_words([first])} · bars: standard deviation")
+    return made
+
+
+FIGURE_6 = Experiment(
+    title="Accuracy against memory behind a fully binary network (figure 6)",
+    shows="How many bits per class does a generative memory need, and how many do exemplars need to be as good?",
+    duration={
+        "cpu": "a quarter of an hour with --n_jobs 2, and 20 minutes for the network",
+        "paper": "a few hours on a GPU",
+    },
+    run=memory_figure,
+)

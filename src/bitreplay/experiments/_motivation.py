@@ -1,0 +1,167 @@
+"""Figure 1: why a Bernoulli mixture: bits of a class are alike, can be drawn from a prototype, and have modes (sec. 1).
+
+The t-SNE map of its part c) is that of figure 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+from joblib import effective_n_jobs
+from scipy.special import logsumexp
+
+from bitreplay.bits import PackedBits
+from bitreplay.experiments._class_bits import Bits, class_bits, draw, remember
+from bitreplay.experiments._difference import Difference
+from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
+from bitreplay.experiments._motivation_plots import draw_clusters, draw_frequencies, draw_prototype, mean_correlation
+from bitreplay.experiments._networks import NETWORK
+from bitreplay.mixture import Mixture, joint_log_probability, linear_form
+from bitreplay.runs import Prepared, Setting
+
+__all__ = ["FIGURE_1", "explained_by_class", "log_likelihoods", "motivation"]
+
+Floats = npt.NDArray[np.float64]
+PROTOTYPES = (1, 8)  # K
+STEADY, EVEN = 0.1, 0.1  # ours: how near to 0 or 1 a steady bit's frequency is, and to 1/2 an even one's
+ROWS = 200  # ours: samples of a clustered map; more would be thinner than a pixel
+BINS = 20
+REMARKS = (
+    "The paper shows a fully binary VGG network here; these are the thermometer bits of the ResNet-18 of its main "
+    "table, so that all figures of embeddings are about one network.",
+    "Log-likelihoods are those of test samples, in nats per sample; prototypes are fitted to training samples and "
+    "smoothed by half a sample each way, as a bit that never was set in training may be in a test sample.",
+    "A flip rate is the probability that two samples of a class differ in a bit: 2 f (1 - f) for a frequency f.",
+)
+
+
+def motivation(request: Request) -> Outcome:
+    """Measure all classes, and draw the first one learned after task 0."""
+    seed = request.seeds[0] if request.seeds else 0
+    prepared = Prepared(Setting(**{**NETWORK[request.scale], **request.setting}))
+    bits, test = class_bits(prepared), class_bits(prepared, "test")
+    memories = [remember(bits, k, seed, effective_n_jobs(request.n_jobs)) for k in PROTOTYPES]
+    frequencies = np.stack([rows.unpack(np.float64).mean(axis=0) for rows in bits.values()])
+    likelihoods = np.array([[log_likelihoods(m.mixture(c), test[c]).mean() for m in memories] for c in bits])
+
+    dataset, n_initial = prepared.scenario.dataset, len(prepared.scenario[0].classes)
+    shown = [*bits][n_initial % len(bits)]  # the first of a later task, if there is one
+    words = f"data: {dataset.name} · encoder: {prepared.encoder.name}"
+    of_class = f"{words} · class: {dataset.class_names[shown]}"
+    samples = bits[shown][:ROWS].unpack()
+    drawn = [draw(memory, shown, len(samples), seed) for memory in memories]
+    parts = {"samples": samples} | {
+        f"pseudo-exemplars, K = {k}": rows for k, rows in zip(PROTOTYPES, drawn, strict=True)
+    }
+    drawings = [
+        Drawing(
+            draw_frequencies(frequencies, n_initial, words),
+            "frequencies",
+            "How often every bit is set in the samples of every class, and how often it differs between two samples.",
+        ),
+        Drawing(
+            draw_prototype(samples, frequencies[[*bits].index(shown)], drawn[0], of_class),
+            "prototype",
+            "A prototype is how often each bit is set; every pseudo-exemplar is a draw from it, bit by bit.",
+        ),
+        Drawing(
+            draw_clusters(parts, of_class),
+            "clusters",
+            "Samples and pseudo-exemplars of a class, reordered by hierarchical clustering; the bits are in the order "
+            "of the samples' clustering in all panels.",
+        ),
+    ]
+    tables = [
+        _by_class(frequencies, likelihoods, [dataset.class_names[label] for label in bits], n_initial),
+        _histogram(frequencies),
+        _correlations(parts, dataset.class_names[shown]),
+    ]
+    return Outcome(tables, drawings, _claims(bits, frequencies, likelihoods), REMARKS)
+
+
+def log_likelihoods(mixture: Mixture, bits: PackedBits) -> Floats:
+    """Log-probability of every sample under a class's mixture, smoothed by half a sample each way."""
+    resting = (mixture.weights * mixture.count)[:, None]
+    smoothed = (np.asarray(mixture.prototypes, dtype=np.float64) * resting + 0.5) / (resting + 1)
+    slopes, offsets = linear_form(smoothed, mixture.weights, clamp=0.0)
+    return np.asarray(logsumexp(joint_log_probability(bits, slopes, offsets), axis=1))
+
+
+def explained_by_class(frequencies: Floats) -> Floats:
+    """Share of the variance of every bit that goes with the class, for classes of equal size; bits that vary only.
+
+    Examples
+    --------
+    >>> explained_by_class(np.array([[0.0, 0.5, 0.0], [1.0, 0.5, 0.0]])).tolist()
+    [1.0, 0.0]
+    """
+    mean = frequencies.mean(axis=0)
+    within, total = (frequencies * (1 - frequencies)).mean(axis=0), mean * (1 - mean)
+    varies = total > 0
+    return np.asarray(1 - within[varies] / total[varies])
+
+
+def _by_class(frequencies: Floats, likelihoods: Floats, names: Sequence[str], n_initial: int) -> Table:
+    rows: list[list[Cell]] = []
+    for position, (name, own, fits) in enumerate(zip(names, frequencies, likelihoods, strict=True)):
+        steady, even = (np.minimum(own, 1 - own) <= STEADY).mean(), (np.abs(own - 0.5) <= EVEN).mean()
+        flips = (2 * own * (1 - own)).mean()
+        learned = "in task 0" if position < n_initial else "later"
+        rows.append([name, learned, float(steady), float(even), float(flips), *map(float, fits)])
+    columns = ["class", "learned", "steady bits", "even bits", "flip rate", "log-likelihood K=1", "log-likelihood K=8"]
+    title = (
+        f"Every class: bits (%) set in less than {STEADY:.0%} or more than {1 - STEADY:.0%} of the samples (steady), "
+        f"in {0.5 - EVEN:.0%} to {0.5 + EVEN:.0%} (even); flip rate (%); log-likelihood of test samples"
+    )
+    return Table("classes", title, columns, rows, percent=["steady bits", "even bits", "flip rate"])
+
+
+def _histogram(frequencies: Floats) -> Table:
+    counts, edges = np.histogram(frequencies, BINS, (0, 1))
+    rows: list[list[Cell]] = [
+        [float(low), float(high), float(count / frequencies.size)]
+        for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True)
+    ]
+    title = "Share (%) of all bits of all classes by how often they are set"
+    return Table("histogram", title, ["from", "to", "share"], rows, percent=["from", "to", "share"])
+
+
+def _correlations(parts: Mapping[str, Bits], name: str) -> Table:
+    bits = np.flatnonzero(np.ptp(parts["samples"], axis=0))
+    rows: list[list[Cell]] = [[words, len(part), mean_correlation(part, bits)] for words, part in parts.items()]
+    title = f"Class {name}: mean absolute correlation of the {len(bits)} bits that vary"
+    return Table("correlations", title, ["of", "rows", "mean |correlation|"], rows)
+
+
+def _claims(bits: Mapping[int, PackedBits], frequencies: Floats, likelihoods: Floats) -> list[Claim]:
+    explained = explained_by_class(frequencies)
+    chance = (len(bits) - 1) / (sum(map(len, bits.values())) - 1)  # what labels dealt at random explain on average
+    flips = 2 * (frequencies * (1 - frequencies)).mean(axis=0)
+    steady = (np.minimum(frequencies, 1 - frequencies) <= STEADY).mean()
+    gain = Difference((likelihoods[:, 1] - likelihoods[:, 0]).tolist())
+    better = int((likelihoods[:, 1] > likelihoods[:, 0]).sum())
+    return [
+        Claim(
+            "binary features cluster by class, with some features having higher flip rates",
+            f"the class explains {100 * explained.mean():.0f} % of the variance of the bits ({100 * chance:.1f} % by "
+            f"chance); {100 * steady:.0f} % of the bits of a class are steady; flip rates of bits go from "
+            f"{100 * flips.min():.0f} to {100 * flips.max():.0f} %",
+            Difference((explained - chance).tolist()).holds,
+        ),
+        Claim(
+            "a class has modes, which a single prototype does not capture",
+            f"K = 8 changes the log-likelihood of a test sample by {gain.mean:+.1f} nats (standard error over classes "
+            f"{gain.error:.1f}); it is better in {better} of {len(bits)} classes",
+            gain.holds,
+        ),
+    ]
+
+
+FIGURE_1 = Experiment(
+    title="Bits of a class: frequencies, a prototype and its pseudo-exemplars, modes (figure 1)",
+    shows="Are the bits of a class alike, so that their frequencies describe it, and is one prototype enough?",
+    duration={"cpu": "a minute", "paper": "a few minutes"},
+    run=motivation,
+)

@@ -1,0 +1,145 @@
+"""Beyond the paper: what one update costs in seconds, against the number of classes that are known already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+from bitreplay.evaluation import History
+from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
+from bitreplay.experiments._networks import NETWORK
+from bitreplay.report._look import COLOURS, LOOK, MARKERS, PAPER, figure, heading, name_ends, quiet
+from bitreplay.report._methods import Method, gather
+from bitreplay.report._words import setting_in_words
+from bitreplay.runs import Setting
+
+__all__ = ["UPDATE_COST", "update_cost"]
+
+LEARNERS = {  # and what the figure calls them
+    "GBM": "GBM, closed form",
+    "GBM:head=replay": "GBM, replay",
+    "GBM:head=bayes": "GBM, posterior",
+    "FeTrIL": "FeTrIL",
+    "NearestMean": "NearestMean",
+    "FeCAM": "FeCAM",
+}
+SEEDS = [0, 1, 2]  # repetitions: a time is the median of them
+TIMED = "timed"  # folder of runs that had the machine to themselves, as far as this program knows
+FASTEST = 1e-4  # seconds: what is faster is drawn here
+REMARKS = (
+    "Seconds of learning a task from features that are computed already, without the evaluation. The runs are this "
+    "experiment's own, one after the other, whatever n_jobs says; other programs on the machine show in the times.",
+    "Task 0 is left out: heads choose their options there.",
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of every update after task 0, and the line through them."""
+
+    known: Floats  # classes before the update
+    seconds: Floats  # medians over the seeds
+    slope: float  # seconds per known class
+    start: float  # the line at no class
+
+    @classmethod
+    def of(cls, method: Method) -> Cost:
+        """Of a method's runs."""
+        known = np.array(method.histories[0].classes_seen[:-1], dtype=np.float64)
+        seconds = np.median([_updates(history) for history in method.histories], axis=0)
+        slope, start = np.polyfit(known, seconds, 1) if len(known) > 1 else (0.0, float(seconds[0]))
+        return cls(known, seconds, float(slope), float(start))
+
+    def at(self, known: float) -> float:
+        """The line's value."""
+        return self.start + self.slope * known
+
+
+def update_cost(request: Request) -> Outcome:
+    """Time the updates."""
+    setting = Setting(**{**NETWORK[request.scale], **request.setting})
+    alone = replace(request, n_jobs=1, output=request.output / TIMED)
+    methods = gather([run.result() for run in alone.compare(setting, list(LEARNERS), SEEDS)])
+    costs = {LEARNERS[method.name]: Cost.of(method) for method in methods}
+    size = methods[0].task_sizes[1]
+    drawing = Drawing(
+        _draw(costs, size, methods), "update-cost", f"Seconds to learn {size} classes, against the classes known before"
+    )
+    return Outcome([_lines(costs, size), _points(costs)], [drawing], remarks=[_finding(costs), *REMARKS])
+
+
+def _updates(history: History) -> list[float]:
+    return list(history.seconds[1:])
+
+
+def _lines(costs: Mapping[str, Cost], size: int) -> Table:
+    rows: list[list[Cell]] = []
+    for name, cost in costs.items():
+        first, last = cost.known[0], cost.known[-1]
+        growth = cost.at(last) / cost.at(first) - 1
+        rows.append([name, cost.at(first), cost.at(last), 1000 * cost.slope, growth])
+    some = next(iter(costs.values())).known
+    columns = ["method", f"with {some[0]:.0f} known", f"with {some[-1]:.0f} known", "ms per known class", "growth, %"]
+    title = f"Cost of an update of {size} classes: the line through the times of all updates"
+    return Table("slopes", title, columns, rows, percent=columns[4:], seconds=columns[1:3])
+
+
+def _points(costs: Mapping[str, Cost]) -> Table:
+    rows: list[list[Cell]] = [
+        [name, int(known), float(seconds)]
+        for name, cost in costs.items()
+        for known, seconds in zip(cost.known, cost.seconds, strict=True)
+    ]
+    return Table("seconds", "Seconds of every update", ["method", "classes known", "seconds"], rows)
+
+
+def _finding(costs: Mapping[str, Cost]) -> str:
+    slopes = ", ".join(f"{name} {_slope(cost)}" for name, cost in costs.items())
+    return f"Slopes in milliseconds per class that is known already: {slopes}."
+
+
+def _draw(costs: Mapping[str, Cost], size: int, methods: tuple[Method, ...]) -> Figure:
+    """Points and their lines, as powers of ten: the methods lie far apart."""
+    with matplotlib.rc_context(LOOK):
+        made = figure(3.9)
+        axes = made.subplots()
+        ends = []
+        for index, (name, cost) in enumerate(costs.items()):
+            look: dict[str, Any] = {"color": COLOURS[index], "marker": MARKERS[index], "mec": PAPER, "mew": 0.6}
+            heights = np.log10(np.maximum(cost.seconds, FASTEST))
+            axes.plot(cost.known, heights, linestyle="", ms=6, **look)
+            line = np.array([cost.at(known) for known in cost.known])
+            axes.plot(cost.known, np.log10(np.maximum(line, FASTEST)), color=COLOURS[index], linewidth=1.2)
+            ends.append((f"{name}  {_slope(cost)} ms", float(heights[-1]), look))
+        quiet(axes)
+        axes.set_xlabel("classes known before the update")
+        axes.set_ylabel(f"seconds to learn {size} more classes" if size > 1 else "seconds to learn one more class")
+        low, high = np.floor(axes.get_ylim()[0]), np.ceil(axes.get_ylim()[1])
+        axes.set_ylim(low, high)
+        axes.yaxis.set_major_locator(MultipleLocator(1))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda power, _: f"{10.0**power:g}"))
+        name_ends(axes, 2.8, ends)
+        setting = f"{setting_in_words(methods)} (median) · beside the names: milliseconds per class known before"
+        heading(made, "What an update costs", setting)
+    return made
+
+
+def _slope(cost: Cost) -> str:
+    return f"{round(1000 * cost.slope, 1) + 0.0:+.1f}"
+
+
+UPDATE_COST = Experiment(
+    title="What an update costs, against the number of classes known (not in the paper)",
+    shows="How long does it take to learn a few more classes, and does it take longer the more there are?",
+    duration={"cpu": "five minutes", "paper": "half an hour after the network's training"},
+    run=update_cost,
+)

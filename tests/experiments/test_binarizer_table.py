@@ -1,0 +1,56 @@
+"""Table 2: a network for every code, train and test accuracies where they belong, verdicts from the numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from bitreplay import metrics
+from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, _claims, binarizer_table
+from bitreplay.report._methods import Method
+from tests.experiments.histories import history
+
+FEATURES = 8 * 4  # of small_cnn:width=4
+
+
+def test_the_table_in_miniature(small_request):
+    runs = []
+    outcome = binarizer_table(replace(small_request(tasks=1), on_run=runs.append))
+    assert len(runs) == 6
+    [table] = outcome.tables
+    by_case = {
+        (run.config.get("binarizer", "thermometer"), run.config.get("f"), run.config.get("p")): run for run in runs
+    }
+    assert len(by_case) == 6
+    assert [row[1] for row in table.rows] == [FEATURES * n for n in FACTORS for _ in range(2)]
+    assert [row[0][:5] for row in table.rows] == ["GBM^T", "GBM^H"] * 3
+    histories = [run.history for run in runs]  # thermometer p = 1, 2, 4, then heaviside f = 1, 2, 4
+    for row, one in zip(table.rows, [histories[i] for i in (0, 3, 1, 4, 2, 5)], strict=True):
+        right, count = one.train_right, one.train_count
+        assert row[2] == pytest.approx(right[0].sum() / count[0].sum())
+        assert row[4] == metrics.per_state(one)[0]
+        assert row[6] == pytest.approx(right[-1].sum() / count[-1].sum())
+        assert row[8] == metrics.final(one)
+        assert count[-1].sum() == 8 * 24  # old tasks' training samples included
+    assert table.rows[0][9] == PUBLISHED["thermometer"][0][3] == 0.579
+
+
+def measured(thermometer: list[float], heaviside: list[float], initial: list[float]) -> dict:
+    cells = {}
+    for name, finals in (("thermometer", thermometer), ("heaviside", heaviside)):
+        for factor, final, first in zip(FACTORS, finals, initial, strict=True):
+            cells[name, factor] = Method(name, (0,), (history([first, final], train=[1.0, 1.0]),))
+    return cells
+
+
+@pytest.mark.parametrize(
+    ("thermometer", "heaviside", "initial", "verdicts"),
+    [
+        ([0.58, 0.575, 0.57], [0.55, 0.55, 0.545], [0.80, 0.80, 0.803], [True, True, None, True]),
+        ([0.58, 0.575, 0.57], [0.55, 0.55, 0.58], [0.80, 0.80, 0.82], [False, True, True, False]),
+        ([0.58, 0.575, 0.60], [0.55, 0.573, 0.55], [0.81, 0.80, 0.80], [None, False, False, False]),
+    ],
+)
+def test_verdicts_follow_from_the_numbers(thermometer, heaviside, initial, verdicts):
+    claims = _claims(measured(thermometer, heaviside, initial))
+    assert [claim.holds for claim in claims] == verdicts
+    assert claims[0].measured.startswith(f"p = f = 1: {100 * (thermometer[0] - heaviside[0]):+.1f} points")

@@ -1,0 +1,86 @@
+"""Table 1: methods of every family, and verdicts that follow from their numbers."""
+
+from dataclasses import replace
+
+import pytest
+
+from bitreplay import metrics
+from bitreplay.experiments._main_table import FAMILIES, _claims, _Column, _published_order, main_table
+from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, PUBLISHED, published
+from bitreplay.report import RunResult
+from bitreplay.runs import COMPARISONS
+from tests.experiments.histories import history
+
+SOME = ["FullFineTuning", "LUCIR", "EWC", "PASS", "FeTrIL", ONE, EIGHT, "FineTuning"]
+
+
+def test_the_table_in_miniature(small_request):
+    runs = []
+    request = replace(small_request(tasks=1, classes=None, base=None, increment=None), on_run=runs.append)
+    outcome = main_table(request, SOME)
+    families, methods = outcome.tables
+    averages = [metrics.average(run.history) for run in runs]
+    assert [row[0] for row in methods.rows] == [*SOME, ONE + HEAVISIDE, EIGHT + HEAVISIDE]
+    assert [row[2] for row in methods.rows] == averages
+    assert [run.config.get("binarizer") for run in runs[-2:]] == ["heaviside"] * 2
+    assert len(families.rows) == len(FAMILIES)
+    reached = dict(zip((row[0] for row in methods.rows), averages, strict=True))
+    for family, _, best, average, place, _ in families.rows:
+        assert average == reached[best] == max(reached[name] for name in FAMILIES[family] if name in reached)
+        assert place == 1 + sum(other[3] > average for other in families.rows) or averages.count(average) > 1
+
+
+def test_the_paper_has_all_these_rows_and_we_run_all_of_its():
+    rows = {name for names in FAMILIES.values() for name in names}
+    assert rows == set(PUBLISHED)
+    for comparison in COMPARISONS["table-1"].values():
+        assert {name for name in rows if not name.endswith(HEAVISIDE)} <= set(comparison.learners)
+    assert all(len(row) == len(COLUMNS) for row in PUBLISHED.values())
+    assert published("tiny_imagenet", 5)[EIGHT] == 0.546
+
+
+def test_the_order_of_the_families_is_the_papers():
+    assert _published_order(column()) == ["GBM", "prototype", "replay", "regularization"]
+
+
+REACHED = {
+    "FullFineTuning": 0.2, "FineTuning": 0.2, "LUCIR": 0.5, "EWC": 0.3, "PASS": 0.52, "FeTrIL": 0.58,
+    ONE: 0.6, EIGHT: 0.62, ONE + HEAVISIDE: 0.57, EIGHT + HEAVISIDE: 0.6,
+}  # fmt: skip
+
+
+def column(**changed: float) -> _Column:
+    reached = REACHED | changed
+    results = [RunResult(name, 0, history([value], learner=name.partition(":")[0])) for name, value in reached.items()]
+    return _Column("10 + 5 x 2 classes", results, published("cifar100", 5))
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdicts"),
+    [
+        ({}, [True] * 6),
+        ({"FeTrIL": 0.64}, [False, True, True, False, False, True]),
+        ({EIGHT: 0.601}, [True, None, None, True, True, True]),
+        ({ONE: 0.578}, [True, True, True, None, True, True]),
+        ({"LUCIR": 0.583}, [True, True, True, True, None, True]),
+        ({"EWC": 0.19}, [True, True, True, True, True, False]),
+    ],
+)
+def test_verdicts_follow_from_the_numbers(changed, verdicts):
+    assert [claim.holds for claim in _claims([column(**changed)])] == verdicts
+
+
+def test_a_claim_about_all_columns_fails_with_one():
+    other = replace(column(FeTrIL=0.64), name="another")
+    claim = _claims([column(), other])[0]
+    assert claim.holds is False
+    assert claim.measured == "10 + 5 x 2 classes: +4.0 points; another: -2.0 points"
+
+
+def test_columns_in_which_the_paper_does_not_say_so_do_not_decide():
+    lost = column(FeTrIL=0.64)
+    here = replace(lost, name="tiny_imagenet, T = 5", published=published("tiny_imagenet", 5))  # FeTrIL wins there
+    claim = _claims([column(), here])[0]
+    assert claim.holds is True
+    assert "tiny_imagenet, T = 5: -2.0 points" in claim.measured
+    assert _claims([here])[0].holds is False  # nothing else to decide by

@@ -1,0 +1,82 @@
+"""Table 1 over the number of tasks: the same classes in few tasks and many, and verdicts that follow from numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitreplay import metrics
+from bitreplay.data._sizes import task_sizes
+from bitreplay.experiments._published import EIGHT, ONE
+from bitreplay.experiments._tasks_table import (
+    CLOSED_FORM,
+    DIVISIONS,
+    LEARNERS,
+    RIVAL,
+    SIMPLEST,
+    _claims,
+    tasks_table,
+)
+from tests.experiments.histories import method
+
+
+def test_the_table_in_miniature(small_request):
+    runs = []
+    request = replace(small_request(tasks=None), on_run=runs.append)
+    outcome = tasks_table(request, {1: {"sizes": [4, 4]}, 2: {"sizes": [4, 2, 2]}, 4: {"tasks": 4}})
+    histories = {(run.name, len(run.history.classes) - 1): run.history for run in runs}
+    assert len(histories) == 3 * len(LEARNERS)
+    [table] = outcome.tables
+    for row in table.rows:
+        learner = row[0]
+        cells = dict(zip(table.columns, row, strict=True))
+        for tasks in (1, 2, 4):
+            assert cells[f"average, T={tasks}"] == metrics.average(histories[learner, tasks])
+            assert cells[f"final, T={tasks}"] == metrics.final(histories[learner, tasks])
+        few, many = (metrics.average(histories[learner, tasks]) for tasks in (1, 4))
+        assert cells["relative loss T=1 to 4"] == pytest.approx((few - many) / few)
+    assert "published, T=4" in table.columns
+    # NearestMean sees the same in the end, however the classes came.
+    assert metrics.final(histories[SIMPLEST, 1]) == metrics.final(histories[SIMPLEST, 4])
+
+
+def test_the_divisions_are_of_so_many_tasks_and_begin_with_the_same_network():
+    for scale, divisions in DIVISIONS.items():
+        for tasks, division in divisions.items():
+            sizes = task_sizes(100, division["tasks"], None, None, division.get("sizes"))
+            assert len(sizes) == 1 + tasks
+            assert sum(sizes) == 100
+            assert sizes[0] == (40 if scale == "paper" and tasks == 20 else 50)
+
+
+def measured(**averages: tuple[float, float]) -> dict:
+    """Methods that reach given accuracies for T = 5 and T = 20."""
+    names = {"eight": EIGHT, "one": ONE, "rival": RIVAL, "closed": CLOSED_FORM}
+    given = {"eight": (0.6, 0.6), "one": (0.55, 0.55), "rival": (0.58, 0.55), "closed": (0.6, 0.6)} | averages
+    return {
+        (names[who], tasks): method(names[who], value)
+        for who, pair in given.items()
+        for tasks, value in zip((5, 20), pair, strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("averages", "verdicts"),
+    [
+        ({}, [True, True, True]),
+        ({"rival": (0.65, 0.63)}, [False, True, True]),
+        ({"rival": (0.55, 0.55)}, [True, None, True]),
+        ({"eight": (0.7, 0.6)}, [True, False, True]),
+        ({"one": (0.55, 0.61)}, [True, True, False]),
+        ({"one": (0.598, 0.55)}, [True, True, None]),
+    ],
+)
+def test_verdicts_follow_from_the_numbers(averages, verdicts):
+    claims = _claims("cifar100", measured(**averages), 5, 20)
+    assert [claim.holds for claim in claims] == verdicts
+
+
+def test_losses_are_relative():
+    claims = _claims("cifar100", measured(eight=(0.5, 0.45), rival=(0.8, 0.6)), 5, 20)
+    assert "10.0 % against 25.0 %" in claims[1].measured
+    assert np.isclose(0.1, 1 - 0.45 / 0.5)

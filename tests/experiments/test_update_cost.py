@@ -1,0 +1,39 @@
+"""The cost of an update: medians, their line, and nothing of task 0."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitreplay.experiments._update_cost import LEARNERS, Cost, update_cost
+from bitreplay.report._methods import Method
+from tests.experiments.histories import history
+
+
+def test_a_line_through_the_medians():
+    def run(*seconds: float) -> object:
+        return history([0.5] * 4, seconds=seconds)
+
+    cost = Cost.of(Method("x", (0, 1, 2), (run(99, 1, 2, 30), run(50, 1.5, 9, 3), run(7, 0.1, 0.1, 0.2))))
+    assert cost.known.tolist() == [2, 3, 4]  # two classes in task 0, then one at a time
+    assert cost.seconds.tolist() == [1, 2, 3]
+    assert cost.slope == pytest.approx(1)
+    assert cost.at(10) == pytest.approx(9)
+
+
+def test_all_methods_are_timed_one_by_one(small_request, tmp_path):
+    runs = []
+    request = replace(small_request(seeds=(0, 1), tasks=2), on_run=runs.append, n_jobs=2)
+    outcome = update_cost(request)
+    slopes, points = outcome.tables
+    assert {run.path.parent for run in runs} == {request.output / "timed"}
+    assert [row[0] for row in slopes.rows] == list(LEARNERS.values())
+    for index, name in enumerate(LEARNERS.values()):
+        mine = [run.history.seconds for run in runs[2 * index : 2 * index + 2]]
+        expected = np.median(mine, axis=0)[1:]
+        assert [row[2] for row in points.rows if row[0] == name] == pytest.approx(expected)
+        assert slopes.rows[index][3] == pytest.approx(1000 * (expected[1] - expected[0]) / 2, rel=1e-6)
+    assert [row[1] for row in points.rows[:2]] == [4, 6]
+    assert f"{slopes.rows[0][3]:+.1f}" in outcome.remarks[0]
+    drawn = outcome.drawings[0].figure.axes[0].lines[0]
+    assert 10 ** drawn.get_ydata() == pytest.approx([row[2] for row in points.rows[:2]])
