@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,16 +55,31 @@ class Request:
     def compare(
         self, setting: Setting, learners: Sequence[str], seeds: Sequence[int], *, train_accuracy: bool = False
     ) -> list[RunFolder]:
-        """Run learners on a setting, or read what was run before: learner by learner, seed by seed."""
-        return compare_learners(
-            setting,
-            [Specification.parse(text) for text in learners],
-            self.seeds or seeds,
-            self.output,
-            train_accuracy=train_accuracy,
-            n_jobs=self.n_jobs,
-            on_run=self.on_run,
-        )
+        """Run learners on a setting, or read what was run before: learner by learner, seed by seed.
+
+        Those in which nothing is random are run once, and stand for every seed.
+        """
+        seeds = self.seeds or seeds
+        specifications = [Specification.parse(text) for text in learners]
+        found: dict[str, dict[int, RunFolder]] = {}
+        for random in (True, False):
+            if chosen := [each for each in specifications if each.random is random]:
+                runs = compare_learners(
+                    setting,
+                    chosen,
+                    seeds if random else seeds[:1],
+                    self.output,
+                    train_accuracy=train_accuracy,
+                    n_jobs=self.n_jobs,
+                    on_run=self.on_run,
+                )
+                for run in runs:
+                    found.setdefault(run.name, {})[run.config["seed"]] = run
+        grid = [(found[str(each)], seed) for each in specifications for seed in seeds]
+        return [
+            runs[seed] if seed in runs else replace(runs[seeds[0]], config={**runs[seeds[0]].config, "seed": seed})
+            for runs, seed in grid
+        ]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from bitreplay.errors import InputError
 from bitreplay.learners import LEARNERS, FineTunedLearner, FrozenClassifier, FrozenLearner, Learner
+from bitreplay.learners.frozen._method import Method
 from bitreplay.runs._options import options_text, parse_options
 from bitreplay.runs._setting import Prepared
 
@@ -56,6 +57,12 @@ class Specification:
     def trains(self) -> bool:
         """Whether it trains a network of its own, and needs no encoder."""
         return issubclass(LEARNERS[self.name], FineTunedLearner)
+
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        made = self.make(0)
+        return made.random if isinstance(made, Method) else True
 
     def make(self, seed: int) -> FrozenClassifier | FineTunedLearner:
         """The classifier on embeddings, or the learner that has no network yet."""

@@ -65,6 +65,11 @@ class FeCAM(Method):
             )
         return X
 
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        return False
+
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
         known = len(self.classes)
         means = unit(self._transform(class_means(X, y - known, len(new))))

@@ -61,6 +61,11 @@ class FeTrIL(Method):
         check_number("tol", self.tol, 0, above=True)
         check_training_options(self)
 
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        return self.classifier == "fc"
+
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
         known = len(self.classes)
         means = class_means(X, y - known, len(new))

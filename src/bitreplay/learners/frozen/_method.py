@@ -53,6 +53,11 @@ class Method(ABC):
         """Features or bits."""
         return "features"
 
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        return True
+
     # ------------------------------------------------------------------ what a method defines
 
     @abstractmethod

@@ -39,6 +39,11 @@ class NearestMean(Method):
         check_word("metric", self.metric, get_args(Metric))
         check_number("seed", self.seed, 0, whole=True)
 
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        return False
+
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
         means = class_means(X, y - len(self.classes), len(new))
         return {"means": np.concatenate([self.learned["means"], means]) if len(self.classes) else means}

@@ -46,6 +46,11 @@ class StreamingLDA(Method):
         check_number("1 - shrinkage", 1 - self.shrinkage, 0)
         check_number("seed", self.seed, 0, whole=True)
 
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        return False
+
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
         known = len(self.classes)
         means = class_means(X, y - known, len(new))
