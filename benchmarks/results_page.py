@@ -29,6 +29,11 @@ reads beside the encoder. "±" is the standard deviation over seeds; without it 
 mean nothing. *Learning* is the time of all tasks on cached features.
 """
 
+PHASES = {  # of a network's training, and what the accuracy after each is
+    "plain": "without the thermometer",
+    "plain_then_binarized": "with the thermometer put in afterwards",
+    "straight_through": "after the phase with straight-through gradients",
+}
 LONGEST = 40  # rows of a table on the page; longer ones are the numbers behind a figure
 
 
@@ -55,10 +60,16 @@ def section(content: dict[str, Any]) -> str:
     notes = content["methods"][0]["notes"]
     encoder = notes.get("encoder", "")
     label = f", pretrained on {notes['pretrained']}" if "pretrained" in notes else ", trained on task 0"
+    reached = "; ".join(
+        f"{100 * content['network'][name]:.1f} % {words}"
+        for name, words in PHASES.items()
+        if content.get("network", {}).get(name) is not None
+    )
     lines = [
         f"## {content.get('title') or setting['dataset']}: {content['tasks']} classes, {encoder}{label}",
         "",
         *([content["text"], ""] if content.get("text") else []),
+        *([f"Test accuracy of the network on task 0: {reached}.", ""] if reached else []),
         "```",
         content["command"],
         "```",

@@ -76,6 +76,18 @@ def test_numbers_as_json_with_the_command_that_gives_them_again(compared: Path) 
     assert sorted(path.name for path in compared.iterdir()) == written  # the same runs
 
 
+def test_what_the_network_reached_stands_beside_what_learners_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path / "cache"))
+    files = ["--output", str(tmp_path / "runs"), "--results", str(tmp_path / "digits.json")]
+    assert main(["compare", "--dataset", "digits", "--sizes", "2", "1", "--learners", "NearestMean", *files]) == 0
+    setting = Setting("digits", sizes=[2, 1])
+    reached = setting.trained(setting.scenario(), progress=False).accuracy
+    assert json.loads((tmp_path / "digits.json").read_text(encoding="utf-8"))["network"] == reached
+    assert set(reached) == {"plain", "plain_then_binarized", "straight_through"}
+
+
 def test_wrong_learners_and_seeds_are_refused_before_anything_runs(
     setting: list[str], tmp_path: Path, capsys: Capture
 ) -> None:

@@ -98,9 +98,17 @@ def compare(
     console.print(terminal_table(found))
     page = write_report(found, Path(output), f"Learners on {chosen.dataset}", asdict(chosen))
     if results is not None:
-        write_summary(found, Path(results), asdict(chosen), _command(specifications, seeds, chosen, train_accuracy))
+        command = _command(specifications, seeds, chosen, train_accuracy)
+        write_summary(found, Path(results), asdict(chosen), command, **_network(chosen, specifications))
         console.print(f"numbers: {results}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"report:  {page}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _network(setting: Setting, specifications: Sequence[Specification]) -> dict[str, Any]:
+    """What the encoder has reached on task 0 in each phase, if it was trained for this."""
+    if not setting.trains or all(specification.trains for specification in specifications):
+        return {}
+    return {"network": dict(setting.trained(setting.scenario(), progress=False).accuracy)}
 
 
 def _command(
