@@ -13,7 +13,7 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.cli import main
-from bitreplay.runs import Specification, find_runs, run_learner
+from bitreplay.runs import Setting, Specification, find_runs, run_learner
 from tests.runs.problems import SIZES, digits
 
 Capture = pytest.CaptureFixture[str]
@@ -81,8 +81,8 @@ def test_what_the_network_reached_stands_beside_what_learners_did(
 ) -> None:
     monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path / "cache"))
     files = ["--output", str(tmp_path / "runs"), "--results", str(tmp_path / "digits.json")]
-    assert main(["compare", "--dataset", "digits", "--sizes", "2", "1", "--learners", "NearestMean", *files]) == 0
-    setting = Setting("digits", sizes=[2, 1])
+    assert main(["compare", "--dataset", "digits", "--sizes", "2", "8", "--learners", "NearestMean", *files]) == 0
+    setting = Setting("digits", sizes=[2, 8])
     reached = setting.trained(setting.scenario(), progress=False).accuracy
     assert json.loads((tmp_path / "digits.json").read_text(encoding="utf-8"))["network"] == reached
     assert set(reached) == {"plain", "plain_then_binarized", "straight_through"}
