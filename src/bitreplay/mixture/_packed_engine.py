@@ -70,7 +70,7 @@ class PackedEngine:
             alike.setdefault((run.index, run.n_components), []).append(run)
         for (index, n_components), members in alike.items():
             lanes, weights, counts = (
-                np.stack([getattr(run, name) for run in members]) for name in ("lanes", "lane_weights", "lane_counts")
+                _as_one([getattr(run, name) for run in members]) for name in ("lanes", "lane_weights", "lane_counts")
             )
             left = np.array([steps - run.steps for run in members])
             bounds = np.empty((len(members), left.max() + 1))
@@ -97,3 +97,14 @@ class PackedEngine:
                 run.lanes, run.lane_weights, run.lane_counts = lanes[r], weights[r], counts[r]
                 known = done if status == DEGENERATE else done + 1
                 run.record(bounds[r, :known], done, converged=status == CONVERGED)
+
+
+def _as_one(parts: list[Floats]) -> Floats:
+    """Arrays as one, without a copy where there is one, or where they are the rows of one, as starts are."""
+    if len(parts) == 1:
+        return parts[0][None]
+    whole = parts[0].base
+    if not isinstance(whole, np.ndarray) or whole.shape != (len(parts), *parts[0].shape):
+        return np.stack(parts)
+    in_order = all(part.base is whole and np.may_share_memory(part, whole[i]) for i, part in enumerate(parts))
+    return whole if in_order else np.stack(parts)

@@ -112,18 +112,17 @@ def starts(
 
     n_features = len(centroid)
     shape = (n, -(-n_components // LANES), -(-n_features // WORD) * WORD, LANES)
-    centre = np.full((shape[2], LANES), 0.5)
-    width = np.ones_like(centre)
     if options.init == "centroid":
-        centre[:n_features] = centroid[:, None]
-        width = np.sqrt(12 * centre * (1 - centre))  # a uniform number has a standard deviation of 1 / sqrt(12)
-    lowest = centre - width * ((STEPS - 1) / (2 * STEPS))
-    steps = np.frombuffer(bytearray(rng.bytes(2 * math.prod(shape))), dtype="<u2").astype(np.uint16, copy=False)
+        width = np.sqrt(12 * centroid * (1 - centroid))  # a uniform number has a standard deviation of 1 / sqrt(12)
+        lowest = centroid - width * ((STEPS - 1) / (2 * STEPS))
+    else:
+        width, lowest = np.ones(n_features), np.zeros(n_features)
+    # Four steps out of every random word, the same on every machine.
+    steps = rng.bit_generator.random_raw(math.prod(shape) // 4).astype("<u8", copy=False).view(np.uint16)
     lanes = np.empty(shape)
-    rows = -1, width.size
-    write_starts(steps.reshape(rows), lowest.reshape(-1), width.reshape(-1) / STEPS, MARGIN, lanes.reshape(rows))
+    rows = -1, *shape[2:]
+    write_starts(steps.reshape(rows), lowest, width / STEPS, MARGIN, lanes.reshape(rows))
     weights = np.full((n, shape[1], LANES), 1 / n_components)
-    lanes[:, :, n_features:] = 0.0
     if n_components % LANES:
         lanes[:, -1, :, n_components % LANES :] = 0.0
         weights[:, -1, n_components % LANES :] = 0.0
