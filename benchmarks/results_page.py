@@ -34,6 +34,7 @@ PHASES = {  # of a network's training, and what the accuracy after each is
     "plain_then_binarized": "with the thermometer put in afterwards",
     "straight_through": "after the phase with straight-through gradients",
 }
+MANY = 5  # tasks of different sizes that a heading can name
 LONGEST = 40  # rows of a table on the page; longer ones are the numbers behind a figure
 
 
@@ -55,6 +56,11 @@ def seconds(value: float) -> str:
     return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
+def tasks_of(content: dict[str, Any]) -> str:
+    first, *others = content["tasks"].split(" + ")
+    return f"{content['tasks']} classes" if len(others) <= MANY else f"{first} classes, then {len(others)} tasks"
+
+
 def section(content: dict[str, Any]) -> str:
     setting = content["setting"]
     notes = content["methods"][0]["notes"]
@@ -66,7 +72,7 @@ def section(content: dict[str, Any]) -> str:
         if content.get("network", {}).get(name) is not None
     )
     lines = [
-        f"## {content.get('title') or setting['dataset']}: {content['tasks']} classes, {encoder}{label}",
+        f"## {content.get('title') or setting['dataset']}: {tasks_of(content)}, {encoder}{label}",
         "",
         *([content["text"], ""] if content.get("text") else []),
         *([f"Test accuracy of the network on task 0: {reached}.", ""] if reached else []),

@@ -146,8 +146,8 @@ class TrainingOptions:
 
 PRESETS: dict[str, TrainingOptions] = {
     "paper": TrainingOptions(),
-    # Ours: for 50 classes of CIFAR-100, two CPU cores and the slim ResNet-18 below. 41 minutes on a machine that did
-    # other work as well; images of 28 pixels would take as long as those of 32.
+    # Ours: for 50 classes of CIFAR-100, two CPU cores and the slim ResNet-18 below: 36 minutes by the time of a step on
+    # idle cores, 48 beside other work. Images of 28 pixels would take nearly as long as those of 32.
     "cpu": TrainingOptions(
         epochs=24,
         ste_epochs=3,
