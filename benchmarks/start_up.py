@@ -70,13 +70,13 @@ def fit_and_predict() -> float:
 def first_fit() -> list[Row]:
     """With an empty cache of compiled kernels, and with the one that this leaves."""
     with tempfile.TemporaryDirectory() as cache:
-        cold, *warm = (in_new_process("start_up", "fit_and_predict", NUMBA_CACHE_DIR=cache) for _ in range(3))
+        cold, *warm = (in_new_process("start_up", "fit_and_predict", NUMBA_CACHE_DIR=cache) for _ in range(2))
     name = "new process: first fit and predict, four classes of (500, 512, 8), kernels"
     return [Row(f"{name} loaded, not compiled", min(warm), "s", "faster", None, "compiled", cold)]
 
 
 def rows(short: bool) -> list[Row]:
-    return first_predict(rounds=3 if short else 15) + first_fit()
+    return first_predict(rounds=2 if short else 15) + first_fit()
 
 
 if __name__ == "__main__":
