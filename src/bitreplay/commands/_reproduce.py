@@ -21,6 +21,8 @@ from bitreplay.runs import RunFolder, Scale
 
 __all__ = ["reproduce"]
 
+WIDEST = 1000  # characters of a table
+
 
 def reproduce(
     experiment: ExperimentName | Literal["all"] | None = None,
@@ -118,7 +120,8 @@ def _print_table(console: Console, title: str, columns: Sequence[str], rows: Seq
         shown.add_column(column, justify="left" if index == 0 else "right")
     for row in rows:
         shown.add_row(*row)
-    console.print(shown)
+    needed = Console(width=WIDEST).measure(shown).maximum  # whole, however narrow the terminal is
+    Console(width=max(needed, console.width), file=console.file, highlight=False).print(shown)
 
 
 def _copy(one: Measured, results: Path | str | None) -> None:
