@@ -7,6 +7,7 @@ python benchmarks/results_page.py
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ PHASES = {  # of a network's training, and what the accuracy after each is
     "straight_through": "after the phase with straight-through gradients",
 }
 MANY = 5  # tasks of different sizes that a heading can name
-LONGEST = 40  # rows of a table on the page; longer ones are the numbers behind a figure
+LONGEST = 25  # rows of a table on the page; longer ones are the numbers behind a figure
 
 
 def percent(row: dict[str, Any], name: str) -> str:
@@ -93,19 +94,24 @@ def section(content: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def line(cells: Sequence[str]) -> str:
+    """A row of a table."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
 def experiment(one: Measured) -> str:
     """A table or figure of the paper."""
     lines = [f"## {one.title}", "", one.shows, "", "```", one.command, "```", ""]
     if one.claims:
         lines += ["| the paper says | measured | verdict |", "|:--|:--|:--|"]
-        lines += [f"| {claim.paper} | {claim.measured} | {VERDICTS[claim.holds]} |" for claim in one.claims]
+        lines += [line([claim.paper, claim.measured, VERDICTS[claim.holds]]) for claim in one.claims]
         lines.append("")
     for name, words in one.drawings.items():
         lines += [f"![{words}](../results/experiments/{one.name}-{name}.svg)", ""]
     for table in one.tables:
         if len(table.rows) <= LONGEST:
-            lines += [table.title, "", f"| {' | '.join(table.columns)} |", f"|:--|{'--:|' * (len(table.columns) - 1)}"]
-            lines += [f"| {' | '.join(row)} |" for row in table.shown()]
+            lines += [table.title, "", line(table.columns), f"|:--|{'--:|' * (len(table.columns) - 1)}"]
+            lines += [line(row) for row in table.shown()]
             lines.append("")
     lines += [f"- {remark}" for remark in one.remarks]
     return "\n".join([*lines, "", f"{one.machine}; bitreplay {one.version}; {one.date}; {one.seconds / 60:.0f} min."])
