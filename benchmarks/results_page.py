@@ -1,4 +1,4 @@
-"""Write docs/results.md from the JSON files in results: nothing on that page is typed by hand.
+"""Write docs/results.md from the JSON files in results: no number on that page is typed by hand.
 
 `results/comparisons` has what `bitreplay compare --results` wrote, `results/experiments` what `bitreplay reproduce
 --results` did.

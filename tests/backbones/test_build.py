@@ -47,3 +47,8 @@ def test_only_pretrained_backbones_name_a_data_set():
         "quicknet": "ImageNet",
         "quicknet_large": "ImageNet",
     }
+
+
+def test_a_word_where_a_number_is_wanted_is_refused():
+    with pytest.raises(InputError, match="small_cnn cannot be built with width='abc'"):
+        build_backbone("small_cnn", width="abc")

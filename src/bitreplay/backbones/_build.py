@@ -94,7 +94,11 @@ def build_backbone(name: str, *, generator: torch.Generator | None = None, **opt
     with torch.random.fork_rng(devices=[]):
         if generator is not None:
             torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
-        return build(**options)
+        try:
+            return build(**options)
+        except TypeError:  # a word where a number is wanted
+            given = ", ".join(f"{option}={value!r}" for option, value in options.items())
+            raise InputError(f"{name} cannot be built with {given}: an option has the wrong type") from None
 
 
 def pretrained_on(name: str, options: Mapping[str, Any]) -> str:

@@ -132,7 +132,7 @@ FIGURE_6 = Experiment(
     title="Accuracy against memory behind a fully binary network (figure 6)",
     shows="How many bits per class does a generative memory need, and how many do exemplars need to be as good?",
     duration={
-        "cpu": "a quarter of an hour with --n_jobs 2, and 20 minutes for the network",
+        "cpu": "a quarter of an hour with --n_jobs 2, and about 40 minutes for the network",
         "paper": "a few hours on a GPU",
     },
     run=memory_figure,
