@@ -28,6 +28,7 @@ __all__ = ["EEIL", "EEILAugmentation", "distillation", "gradient_noise"]
 TEMPERATURE = 2.0  # experiment_cifar.m: "Distillation temperature. Always 2."
 EPOCHS, BALANCED_EPOCHS = 40, 30  # experiment_cifar.m, incremental_training.m: 10 for each of 4, then 3 learning rates
 BALANCED_RATE = 0.1  # incremental_training.m: balanced training begins at 0.01 instead of 0.1
+BALANCED_MILESTONES = (1 / 3, 2 / 3)  # incremental_training.m: 10 epochs each at 0.01, 0.001 and 0.0001
 NOISE, NOISE_DECAY = 0.3, 0.55  # cnn_train_dag_exemplars.m, after Neelakantan et al. 2015
 VARIANTS = 12  # incremental_training.m: an epoch there shows every image in 12 variants
 BRIGHTNESS, CONTRAST, TRANSLATION = 63 / 255, (0.2, 1.8), 4  # incremental_training.m
@@ -121,8 +122,8 @@ class EEIL(WithExemplars):
     published: ClassVar[Recipe] = Recipe(
         base_epochs=100,  # experiment_cifar.m: net-epoch-100
         epochs=EPOCHS * VARIANTS,
-        learning_rate=0.1,
-        milestones=(1 / 4, 2 / 4, 3 / 4),
+        learning_rate=0.1,  # experiment_cifar.m
+        milestones=(1 / 4, 2 / 4, 3 / 4),  # experiment_cifar.m: a tenth after every 10 of 40 epochs
         weight_decay=1e-4,  # cnn_train_dag_exemplars.m
     )
 
@@ -141,7 +142,14 @@ class EEIL(WithExemplars):
         before = copy.deepcopy(network).eval().requires_grad_(False)
         loss = _Loss(network, before, len(network.head.sizes), 1 + EPOCHS)
         self._fit(
-            network, images[rows], targets[rows], loss, phase=1, share=BALANCED_EPOCHS / EPOCHS, slower=BALANCED_RATE
+            network,
+            images[rows],
+            targets[rows],
+            loss,
+            phase=1,
+            share=BALANCED_EPOCHS / EPOCHS,
+            slower=BALANCED_RATE,
+            milestones=BALANCED_MILESTONES,
         )
 
 

@@ -140,17 +140,19 @@ class FineTunedLearner(ABC):
         phase: int = 0,
         share: float = 1.0,
         slower: float = 1.0,
+        milestones: tuple[float, ...] | None = None,
         keep_statistics: bool = False,
     ) -> None:
-        """Train on a task's samples: all its epochs, or a `share` of them, at the recipe's or a `slower` rate."""
+        """Train on a task's samples, by the recipe or with a `share` of its epochs, `slower`, or other `milestones`."""
         recipe = self.recipe
         epochs = recipe.epochs if self.known else recipe.base_epochs
+        milestones = recipe.milestones if milestones is None else milestones
         fit(
             network,
             images,
             targets,
             loss,
-            replace(recipe, learning_rate=recipe.learning_rate * slower),
+            replace(recipe, learning_rate=recipe.learning_rate * slower, milestones=milestones),
             epochs=max(1, round(share * epochs)),
             seed=(self.seed, self.known, TRAINING, phase),
             preprocessing=self.preprocessing,
