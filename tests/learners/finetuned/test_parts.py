@@ -13,9 +13,10 @@ from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.errors import InputError
 from bitreplay.learners.finetuned import Recipe
 from bitreplay.learners.finetuned._eeil import EEILAugmentation
-from bitreplay.learners.finetuned._exemplars import herd, normalised
+from bitreplay.learners.finetuned._exemplars import herd
 from bitreplay.learners.finetuned._network import CosineHead, GrowingNetwork, LinearHead, without_last_relu
 from bitreplay.learners.finetuned._training import encode, fit
+from bitreplay.learners.frozen._nearest_mean import unit
 from bitreplay.training import PRESETS
 
 # ------------------------------------------------------------------ herding
@@ -23,7 +24,7 @@ from bitreplay.training import PRESETS
 
 @pytest.mark.parametrize("seed", range(5))
 def test_herding_takes_the_best_next_one_of_all(seed):
-    features = normalised(np.random.default_rng(seed).normal(size=(12, 3)))
+    features = unit(np.random.default_rng(seed).normal(size=(12, 3)))
     chosen = herd(features, 5).tolist()
     for k in range(5):
         left = [i for i in range(12) if i not in chosen[:k]]
@@ -33,7 +34,7 @@ def test_herding_takes_the_best_next_one_of_all(seed):
 
 
 def test_herding_is_icarls_rule_for_features_of_length_1():
-    features = normalised(np.random.default_rng(0).normal(size=(20, 4)))
+    features = unit(np.random.default_rng(0).normal(size=(20, 4)))
     mean, chosen = features.mean(0), []
     w = mean.copy()
     for _ in range(8):  # iCaRL's code: the largest product with w, which remembers what is missing

@@ -15,14 +15,9 @@ from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.frozen._method import check_number
+from bitreplay.learners.frozen._nearest_mean import unit
 
-__all__ = ["WithExemplars", "herd", "normalised"]
-
-
-def normalised(features: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
-    """Rows of length 1; rows of zeros stay."""
-    lengths = np.linalg.norm(features.astype(np.float64), axis=1, keepdims=True)
-    return np.asarray(features / np.where(lengths > 0, lengths, 1.0))
+__all__ = ["WithExemplars", "herd"]
 
 
 def herd(features: npt.NDArray[np.floating], n: int) -> npt.NDArray[np.int64]:
@@ -79,9 +74,13 @@ class WithExemplars(FineTunedLearner):
 
     def _chosen(self, network: GrowingNetwork, images: Images, targets: Labels) -> Labels:
         """Rows of the samples to keep: class by class, the best first."""
-        features = normalised(self._encode(network, images))
+        features = self._directions(network, images)
         rows = [np.flatnonzero(targets == c) for c in np.unique(targets)]
         return np.concatenate([members[herd(features[members], self.exemplars)] for members in rows])
+
+    def _directions(self, network: GrowingNetwork, images: Images) -> npt.NDArray[np.float64]:
+        """Features at length 1, as iCaRL takes means of them."""
+        return unit(self._encode(network, images).astype(np.float64))
 
     def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
         rows = self._chosen(network, images, targets)

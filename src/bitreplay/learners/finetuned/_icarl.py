@@ -14,12 +14,13 @@ import torch
 from torch.nn import functional
 
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.finetuned._exemplars import WithExemplars, normalised
+from bitreplay.learners.finetuned._exemplars import WithExemplars
 from bitreplay.learners.finetuned._learner import Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 from bitreplay.learners.frozen._method import check_word
+from bitreplay.learners.frozen._nearest_mean import unit
 
 __all__ = ["ICARL_RECIPE", "ICaRL", "icarl_loss"]
 
@@ -93,10 +94,10 @@ class ICaRL(WithExemplars):
     def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
         kept = super()._remember(network, images, targets)
         if self.output == "nme":  # anew for all classes: the features have moved
-            features = normalised(self._encode(network, kept["exemplars"]))
+            features = self._directions(network, kept["exemplars"])
             classes = np.unique(kept["exemplar_targets"])
             means = np.stack([features[kept["exemplar_targets"] == c].mean(axis=0) for c in classes])
-            kept["means"] = normalised(means).astype(np.float32)
+            kept["means"] = unit(means).astype(np.float32)
         return kept
 
     def _scores(self, features: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from bitreplay.learners.frozen._method import Features, Labels, Method, check_nu
 __all__ = ["NearestMean", "class_means", "unit"]
 
 Metric = Literal["cosine", "euclidean"]
+Real = TypeVar("Real", np.float32, np.float64)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -28,7 +29,7 @@ class NearestMean(Method):
         Not used: nothing is random.
     """
 
-    metric: Metric = "cosine"  # as FeTrIL's and FeCAM's code compare means; features differ more in length than in kind
+    metric: Metric = "cosine"  # as PyCIL's models/fetril.py compares means; FeTrIL's own code is Euclidean
     seed: int = 0
 
     name: ClassVar[str] = "NearestMean"
@@ -61,7 +62,7 @@ def class_means(X: Features, which: Labels, n_classes: int) -> Features:
     return sums.astype(np.float32)
 
 
-def unit(rows: Features) -> Features:
+def unit(rows: npt.NDArray[Real]) -> npt.NDArray[Real]:
     """Rows at length 1; a row of zeros stays.
 
     Examples
