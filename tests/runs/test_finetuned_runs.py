@@ -82,6 +82,8 @@ def test_what_is_given_besides_wins() -> None:
     assert (setting.dataset, setting.base, setting.increment, setting.preset) == ("digits", 4, 2, "small")
     with pytest.raises(InputError, match="scale must be one of cpu, paper; got 'gpu'"):
         named("table-1", "gpu", {})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no comparison 'table-9'; there are table-1"):
+        named("table-9", "cpu", {})
 
 
 def test_a_table_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

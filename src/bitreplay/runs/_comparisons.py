@@ -80,6 +80,8 @@ def named_comparison(name: str, scale: Scale, given: Mapping[str, Any]) -> tuple
     >>> setting.dataset, setting.tasks, learners[2]
     ('cifar100', 20, 'iCaRL')
     """
+    if name not in COMPARISONS:
+        raise InputError(f"there is no comparison {name!r}; there are {', '.join(COMPARISONS)}")
     if scale not in COMPARISONS[name]:
         raise InputError(f"scale must be one of {', '.join(COMPARISONS[name])}; got {scale!r}")
     comparison = COMPARISONS[name][scale]

@@ -156,6 +156,7 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
         ("TrainableGBM", {"prototypes": 0}),
         ("TrainableGBM", {"head": "svm"}),
         ("TrainableGBM", {"p": 0}),
+        ("TrainableGBM", {"follow": "no"}),
     ],
 )
 def test_options_are_checked_when_given(name, options):
@@ -174,3 +175,9 @@ def test_own_options_win_over_the_budget_and_the_budget_over_what_was_published(
 def test_a_backbone_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="no backbone 'resnet81'"):
         Workplace("resnet81")
+
+
+@pytest.mark.parametrize("device", ["abacus", *([] if torch.cuda.is_available() else ["cuda"])])
+def test_a_device_that_is_not_there_is_refused_before_anything_is_learned(device):
+    with pytest.raises(InputError, match=f"device '{device}' cannot be used"):
+        Workplace(device=device)

@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 
 from bitreplay.binarizers import Thermometer
 from bitreplay.data import Samples
+from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
@@ -113,6 +114,8 @@ class TrainableGBM(FineTunedLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("distillation_weight", self.distillation_weight, 0)
+        if not isinstance(self.follow, bool):  # a word such as "no" would mean yes
+            raise InputError(f"follow must be true or false; got {self.follow!r}")
         self.thermometer = Thermometer(self.p)
         self.gbm = self._gbm({})  # refuses options out of range
 

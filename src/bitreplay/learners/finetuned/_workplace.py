@@ -41,6 +41,11 @@ class Workplace:
     def __post_init__(self) -> None:
         if self.backbone not in BACKBONES:
             raise InputError(f"there is no backbone {self.backbone!r}; there are {', '.join(BACKBONES)}")
+        try:
+            torch.empty(0, device=self.torch_device())
+        except (RuntimeError, AssertionError) as error:  # torch's for a word it does not know, and for no GPU
+            reason = str(error).partition("\n")[0]
+            raise InputError(f"the device {self.device!r} cannot be used: {reason}") from None
 
     def new_backbone(self, image_shape: tuple[int, ...], generator: torch.Generator) -> tuple[nn.Module, int]:
         """A backbone for images (height, width, channels), and the number of its features."""
