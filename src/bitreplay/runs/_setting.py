@@ -135,6 +135,11 @@ class Setting:
         return self.encoder_name in BACKBONES and BACKBONES[self.encoder_name].binary
 
     @property
+    def _device(self) -> str:
+        """The accelerator as torch names it; Lightning says "gpu"."""
+        return {"gpu": "cuda"}.get(self.accelerator, self.accelerator)
+
+    @property
     def trains(self) -> bool:
         """Whether the encoder is trained on task 0, rather than given."""
         return self.encoder_name in BACKBONES and not pretrained_on(self.encoder_name, self.backbone_options)
@@ -199,16 +204,15 @@ class Setting:
             name,
             options,
             None if self.preset_name == "paper" else PRESETS[self.preset_name],  # as each was published, or alike
-            {"gpu": "cuda"}.get(self.accelerator, self.accelerator),
+            self._device,
         )
 
     def make_encoder(self, scenario: Scenario, *, progress: bool = True) -> Encoder:
         """The encoder, trained if need be."""
-        device = {"gpu": "cuda"}.get(self.accelerator, self.accelerator)
         if self.trains:
-            return Encoder.from_trained(self.trained(scenario, progress=progress), device)
+            return Encoder.from_trained(self.trained(scenario, progress=progress), self._device)
         if self.encoder_name in BACKBONES:
-            return Encoder.from_pretrained(self.encoder_name, device, **self.backbone_options)
+            return Encoder.from_pretrained(self.encoder_name, self._device, **self.backbone_options)
         trained = TrainedNetwork.load(self.encoder_name)
         unseen = set(scenario[0].classes.tolist()) ^ set(trained.classes.tolist())
         if unseen:
@@ -216,7 +220,7 @@ class Setting:
                 f"the network in {self.encoder_name} was trained on other classes than task 0 has: "
                 f"{sorted(unseen)[:10]} are in one of them only. Use the same data set, order and base"
             )
-        return Encoder.from_trained(trained, device)
+        return Encoder.from_trained(trained, self._device)
 
 
 class Prepared:
