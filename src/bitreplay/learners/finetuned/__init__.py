@@ -1,4 +1,4 @@
-"""Methods that train the whole network task by task: one file each, all tested by one suite."""
+"""Methods that train the whole network, **images → features → head → class**: one file each, tested by one suite."""
 
 from bitreplay.learners.finetuned._eeil import EEIL
 from bitreplay.learners.finetuned._ewc import EWC

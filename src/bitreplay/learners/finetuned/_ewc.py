@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -93,7 +94,8 @@ class EWC(FineTunedLearner):
     fisher_samples: int = 1000  # ours: FACIL takes all, but by the square of a batch's gradient, which is cheaper
 
     name: ClassVar[str] = "EWC"
-    # PyCIL, models/ewc.py: 180 epochs with steps at 70, 120 and 150 for later tasks; 200 for task 0
+    # PyCIL, models/ewc.py: 180 epochs with steps at 70, 120 and 150 and this weight decay for later tasks. Task 0 has
+    # 200 epochs there too, but steps at 60, 120 and 170 and a weight decay of 5e-4: a recipe has only one of each.
     published: ClassVar[Recipe] = Recipe(
         base_epochs=200, epochs=180, milestones=(70 / 180, 120 / 180, 150 / 180), weight_decay=2e-4
     )
@@ -137,7 +139,7 @@ class EWC(FineTunedLearner):
         return {"fisher": fisher.astype(np.float32)}
 
 
-def _split(values: Images | Labels, like: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _split(values: npt.NDArray[np.float32], like: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """One long vector as tensors by name, shaped as others are."""
     parts = np.split(values, np.cumsum([tensor.numel() for tensor in like.values()])[:-1])
     return {

@@ -27,7 +27,7 @@ __all__ = ["IL2A", "augmented_logits", "mixed_classes", "pair_number"]
 
 MIXES = 4  # IL2A.py: mix_times
 BETA = 20.0  # IL2A.py: alpha; shares are drawn from Beta(20, 20)
-NARROWEST, WIDEST = 0.4, 0.6  # IL2A.py: shares outside are replaced by 1/2
+NARROWEST, WIDEST = 0.4, 0.6  # cifar/IL2A.py: shares outside are replaced by 1/2; for TinyImageNet 0.3 and 0.7
 ROWS = 64 * (1 + MIXES)  # main.py: --batch_size, with the mixtures: what the weight of the distance was chosen for
 COVARIANCE = 2.5  # IL2A.py: ratio
 

@@ -106,7 +106,11 @@ class LUCIR(WithExemplars):
     rivals: int = 2  # run.sh: --K 2
 
     name: ClassVar[str] = "LUCIR"
-    published: ClassVar[Recipe] = Recipe(learning_rate=0.1, milestones=(80 / 160, 120 / 160), weight_decay=5e-4)
+    published: ClassVar[Recipe] = (
+        Recipe(  # class_incremental_cosine_cifar100.py: base_lr, lr_strat, custom_weight_decay
+            base_epochs=160, epochs=160, learning_rate=0.1, milestones=(80 / 160, 120 / 160), weight_decay=5e-4
+        )
+    )
     head_kind: ClassVar[type[Head]] = CosineHead
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Methods on a frozen encoder: one file each, all tested by one suite."""
+"""Methods on a frozen encoder: images → features → bits → **memory/head → class**. One file each, one suite."""
 
 from bitreplay.learners.frozen._adapter import FrozenLearner
 from bitreplay.learners.frozen._cwr import LatentReplayCWR
