@@ -40,7 +40,8 @@ def test_what_is_missing(capsys, tmp_path, monkeypatch):
 
 def test_unknown_experiments(capsys):
     assert main(["reproduce", "table-99"]) == 2
-    assert "table-99" in capsys.readouterr().err
+    names = ", ".join(repr(name) for name in (*EXPERIMENTS, "all"))
+    assert capsys.readouterr().err.startswith(f"error: --experiment: expected one of {names}, got table-99\n")
 
 
 @pytest.fixture

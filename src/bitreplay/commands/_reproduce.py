@@ -25,7 +25,7 @@ WIDEST = 1000  # characters of a table
 
 
 def reproduce(
-    experiment: ExperimentName | Literal["all"] | None = None,
+    experiment: Literal[ExperimentName, "all"] | None = None,
     *,
     scale: Scale = "cpu",
     output: Path | str = Path("reproductions"),
