@@ -5,13 +5,9 @@ The page is written from these files alone, so what was measured last week stand
 
 from __future__ import annotations
 
-import csv
 import datetime
-import io
 import json
 import math
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +18,8 @@ from bitreplay.errors import FileFormatError
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Table
 from bitreplay.report import write_text
 from bitreplay.report._files import png, svg
+from bitreplay.report._summary import machine_in_words
+from bitreplay.report._tables import csv_text
 from bitreplay.report._write import write_bytes
 
 __all__ = ["OUTCOME", "Measured", "read_outcome", "write_outcome"]
@@ -68,7 +66,7 @@ def write_outcome(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / OUTCOME).unlink(missing_ok=True)
     for table in outcome.tables:
-        write_text(folder / f"{table.name}.csv", _csv(table))
+        write_text(folder / f"{table.name}.csv", csv_text([table.columns, *table.rows]))
     for drawing in outcome.drawings:
         write_text(folder / f"{drawing.name}.svg", svg(drawing.figure))
         write_bytes(folder / f"{drawing.name}.png", png(drawing.figure))
@@ -81,7 +79,7 @@ def write_outcome(
         "seeds": None if seeds is None else list(seeds),
         "command": " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])]),
         "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "machine": machine_in_words(),
         "version": __version__,
         "seconds": round(seconds, 1),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
@@ -111,11 +109,3 @@ def _rounded(table: dict[str, Any]) -> dict[str, Any]:
         return (None if math.isnan(cell) else float(f"{cell:.6g}")) if isinstance(cell, float) else cell
 
     return {**table, "rows": [[rounded(cell) for cell in row] for row in table["rows"]]}
-
-
-def _csv(table: Table) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(table.rows)
-    return file.getvalue()

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from bitreplay import metrics
 from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
-from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding, kept
+from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding
 from bitreplay.report._look import COLOURS, GRID, LOOK, MARKERS, PAPER, figure, heading, quiet
 from bitreplay.report._methods import gather
 from bitreplay.report._numbers import bits as in_bits
@@ -81,11 +81,10 @@ def _table(measured: Measured) -> Table:
         letter, _ = SERIES[name]
         for value, method in methods.items():
             average, final = method.measure(metrics.average), method.measure(metrics.final)
-            latent = float(at_equal_memory(measured["LR"], kept(method)).mean())
-            seconds = method.measure(lambda history: sum(history.seconds)).mean
+            latent = float(at_equal_memory(measured["LR"], method.memory).mean())
             head = "closed form" if name.endswith("closed") else "replay"
-            row: list[Cell] = [f"{'LR' if name == 'LR' else 'GBM'} {letter} = {value}", head, kept(method)]
-            rows.append([*row, average.mean, average.std, final.mean, final.std, latent, seconds])
+            row: list[Cell] = [f"{'LR' if name == 'LR' else 'GBM'} {letter} = {value}", head, method.memory]
+            rows.append([*row, *average, *final, latent, method.seconds])
     shares = ["average", "± average", "final", "± final", "LR at equal memory"]
     columns = ["method", "head", "memory", *shares, "learning"]
     title = "Accuracy and memory; LR at equal memory is interpolated"
@@ -99,7 +98,7 @@ def draw_memory_figure(measured: Measured) -> Figure:
         axes: Any = made.subplots()
         axes.set_xscale("log")
         for place, (name, methods) in enumerate(measured.items()):
-            sizes = [kept(method) for method in methods.values()]
+            sizes = [method.memory for method in methods.values()]
             points = [method.measure(metrics.average) for method in methods.values()]
             hollow = name.endswith("closed")
             colour, marker = COLOURS[place - 2 * hollow], MARKERS[place - 2 * hollow]
@@ -112,7 +111,7 @@ def draw_memory_figure(measured: Measured) -> Figure:
             for value, (right, above, side) in NAMED.get(name, {}).items():
                 method = methods[value]
                 axes.annotate(
-                    f"{SERIES[name][0]}={value}", (kept(method), 100 * method.measure(metrics.average).mean),
+                    f"{SERIES[name][0]}={value}", (method.memory, 100 * method.measure(metrics.average).mean),
                     (right, above), textcoords="offset points", ha=side, fontsize=7.5, color=colour,
                 )  # fmt: skip
         axes.xaxis.set_minor_locator(NullLocator())

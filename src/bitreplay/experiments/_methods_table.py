@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from bitreplay import metrics
-from bitreplay.evaluation import History
 from bitreplay.experiments._experiment import Cell, Table
 from bitreplay.report import RunResult
 from bitreplay.report._methods import gather
 
 __all__ = ["methods_table"]
-
-COLUMNS: Mapping[str, Callable[[History], float]] = {
-    "average": metrics.average,
-    "final": metrics.final,
-    "memory": lambda history: float(history.memory_bits[-1]),
-    "learning": lambda history: float(sum(history.seconds)),
-}
 
 
 def methods_table(
@@ -36,12 +28,8 @@ def methods_table(
     """
     rows: list[list[Cell]] = []
     for method in gather(results):
-        row: list[Cell] = [method.name, len(method.seeds)]
-        for column, metric in COLUMNS.items():
-            value = method.measure(metric)
-            row.append(value.mean)
-            if column in ("average", "final"):
-                row.append(value.std)
+        average, final = method.measure(metrics.average), method.measure(metrics.final)
+        row: list[Cell] = [method.name, len(method.seeds), *average, *final, method.memory, method.seconds]
         rows.append([*row, published.get(method.name)] if published else row)
     columns = ["method", "seeds", "average", "± average", "final", "± final", "memory", "learning"]
     shares = ["average", "± average", "final", "± final", "published"]

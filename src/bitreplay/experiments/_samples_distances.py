@@ -16,10 +16,10 @@ from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture
 from bitreplay.report._look import FAINT, LOOK, figure, heading
 
-__all__ = ["ClassDistances", "correlations", "distances", "draw_maps", "mixture_correlations"]
+__all__ = ["PROTOTYPES", "ClassDistances", "correlations", "distances", "draw_maps", "mixture_correlations"]
 
 Floats = npt.NDArray[np.float64]
-PROTOTYPES = (1, 8)
+PROTOTYPES = (1, 8)  # K
 MAP = "cividis"  # the same for readers with and without full colour vision (Nunez et al. 2018)
 LEAST_VARIANCE = 1e-6  # below it a bit is constant up to rounding: one in 500 samples has 2e-3
 

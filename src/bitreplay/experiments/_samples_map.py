@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from bitreplay.bits import PackedBits
 from bitreplay.experiments._class_bits import draw
+from bitreplay.experiments._samples_distances import PROTOTYPES
 from bitreplay.memory import BinaryMemory
 from bitreplay.report._look import COLOURS, EDGE, LOOK, figure, heading
 
@@ -20,7 +21,6 @@ __all__ = ["draw_samples", "embed"]
 
 Classes = Mapping[int, tuple[PackedBits, Sequence[BinaryMemory]]]  # samples, and a memory per K, by label
 Floats = npt.NDArray[np.float64]
-PROTOTYPES = (1, 8)
 PERPLEXITY = 30.0  # van der Maaten and Hinton 2008: 5 to 50
 LIGHT, DARK = 0.55, 0.25  # share of white in the shade of samples, and of black in that of pseudo-exemplars
 

@@ -14,7 +14,17 @@ from bitreplay import metrics
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
 
-__all__ = ["Measured", "Method", "RunResult", "common_notes", "contenders", "gather", "leading", "tasks_in_words"]
+__all__ = [
+    "MEASURES",
+    "Measured",
+    "Method",
+    "RunResult",
+    "common_notes",
+    "contenders",
+    "gather",
+    "leading",
+    "tasks_in_words",
+]
 
 # Learners that show what is possible, not how to do it: they compete with nobody.
 BOUNDS = {
@@ -22,6 +32,17 @@ BOUNDS = {
     "Joint": "upper bound: it keeps all training data",
     "FullFineTuning": "lower bound: the whole network is trained, and nothing is done against forgetting",
     "FullJoint": "upper bound: the whole network is trained on all data",
+}
+
+# What tables, files and plots say of a run: shares, bits in the end, and seconds of learning all tasks.
+MEASURES: dict[str, Callable[[History], float]] = {
+    "average": metrics.average,
+    "final": metrics.final,
+    "forgetting": metrics.forgetting,
+    "backward_transfer": metrics.backward_transfer,
+    "memory_bits": lambda history: history.memory_bits[-1],
+    "working_set_bits": lambda history: history.working_set_bits[-1],
+    "seconds": lambda history: sum(history.seconds),
 }
 
 # How many standard errors two values must be apart to be called different: about 95 % of a normal distribution.
@@ -69,6 +90,21 @@ class Method:
         """The same for a metric that has many values; one seed has a spread of 0 here."""
         values = np.array([metric(history) for history in self.histories])
         return values.mean(axis=0), values.std(axis=0, ddof=1 if len(values) > 1 else 0)
+
+    @property
+    def memory(self) -> float:
+        """Bits kept of old classes in the end, mean over the seeds."""
+        return self.measure(MEASURES["memory_bits"]).mean
+
+    @property
+    def working_set(self) -> float:
+        """Bits that a decision reads in the end, mean over the seeds."""
+        return self.measure(MEASURES["working_set_bits"]).mean
+
+    @property
+    def seconds(self) -> float:
+        """Time to learn all tasks, mean over the seeds."""
+        return self.measure(MEASURES["seconds"]).mean
 
     @property
     def bound(self) -> str | None:

@@ -13,19 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from bitreplay import __version__, metrics
-from bitreplay.report._methods import RunResult, gather, tasks_in_words
+from bitreplay.report._methods import MEASURES, RunResult, gather, tasks_in_words
 from bitreplay.report._write import write_text
 
-__all__ = ["write_summary"]
+__all__ = ["machine_in_words", "write_summary"]
 
-METRICS = {
-    "average": metrics.average,
-    "final": metrics.final,
-    "forgetting": metrics.forgetting,
-    "memory_bits": lambda history: float(history.memory_bits[-1]),
-    "working_set_bits": lambda history: float(history.working_set_bits[-1]),
-    "seconds": lambda history: float(sum(history.seconds)),
-}
+WRITTEN = ("average", "final", "forgetting", "memory_bits", "working_set_bits", "seconds")
 
 
 def write_summary(
@@ -50,8 +43,8 @@ def write_summary(
     rows = []
     for method in methods:
         row: dict[str, Any] = {"method": method.name, "seeds": list(method.seeds), "notes": method.notes}
-        for name, metric in METRICS.items():
-            mean, std = method.measure(metric)
+        for name in WRITTEN:
+            mean, std = method.measure(MEASURES[name])
             row[name] = None if math.isnan(mean) else round(mean, 6)
             row[f"{name}_std"] = None if std is None or math.isnan(std) else round(std, 6)
         row["per_state"] = [round(float(value), 6) for value in method.curves(metrics.per_state)[0]]
@@ -59,7 +52,7 @@ def write_summary(
     content = {
         "command": "bitreplay " + shlex.join(command),
         "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+        "machine": machine_in_words(),
         "bitreplay": __version__,
         "tasks": tasks_in_words(methods[0].task_sizes),
         "setting": {name: value for name, value in setting.items() if value is not None},
@@ -68,3 +61,8 @@ def write_summary(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def machine_in_words() -> str:
+    """Where numbers were measured: kind of processor, cores and system."""
+    return f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from bitreplay import metrics
 from bitreplay.errors import InputError
-from bitreplay.report._methods import Measured, Method, RunResult, common_notes, gather, leading
+from bitreplay.report._methods import MEASURES, Measured, Method, RunResult, common_notes, gather, leading
 from bitreplay.report._numbers import bits, duration, percent
 from bitreplay.report._words import captions, labels_in_words
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["COLUMNS", "cells", "csv_table", "markdown_table", "states_csv", "terminal_table"]
+__all__ = ["COLUMNS", "cells", "csv_table", "csv_text", "markdown_table", "states_csv", "terminal_table"]
 
 COLUMNS = ("average", "final", "forgetting", "memory", "working set", "learning")
 
@@ -28,9 +28,9 @@ def cells(method: Method) -> dict[str, str]:
         "average": percent(method.measure(metrics.average)),
         "final": percent(method.measure(metrics.final)),
         "forgetting": percent(method.measure(metrics.forgetting)),
-        "memory": bits(method.measure(_memory).mean),
-        "working set": bits(method.measure(_working_set).mean),
-        "learning": duration(method.measure(_seconds).mean),
+        "memory": bits(method.memory),
+        "working set": bits(method.working_set),
+        "learning": duration(method.seconds),
     }
 
 
@@ -66,22 +66,13 @@ def markdown_table(runs: Sequence[RunResult]) -> str:
 
 def csv_table(runs: Sequence[RunResult]) -> str:
     """One line per method, with unrounded numbers: shares in [0, 1], bits, seconds; empty where undefined."""
-    measured = {
-        "average": metrics.average,
-        "final": metrics.final,
-        "forgetting": metrics.forgetting,
-        "backward_transfer": metrics.backward_transfer,
-        "memory_bits": _memory,
-        "working_set_bits": _working_set,
-        "seconds": _seconds,
-    }
-    head = ["method", "learner", "seeds", *(f"{name}{part}" for name in measured for part in ("", "_std")), "labels"]
+    head = ["method", "learner", "seeds", *(f"{name}{part}" for name in MEASURES for part in ("", "_std")), "labels"]
     lines: list[list[Any]] = [head]
     for method in gather(runs):
-        values = [part for metric in measured.values() for part in _blank(method.measure(metric))]
+        values = [part for metric in MEASURES.values() for part in _blank(method.measure(metric))]
         seeds = " ".join(map(str, method.seeds))
         lines.append([method.name, method.histories[0].learner, seeds, *values, labels_in_words(method.notes)])
-    return _csv(lines)
+    return csv_text(lines)
 
 
 def states_csv(runs: Sequence[RunResult]) -> str:
@@ -96,7 +87,7 @@ def states_csv(runs: Sequence[RunResult]) -> str:
                 shares = ["" if math.isnan(rate) else float(rate) for rate in rates]
                 figures = [history.memory_bits[state], history.working_set_bits[state], history.seconds[state]]
                 lines.append([method.name, seed, state, seen, *shares, *figures])
-    return _csv(lines)
+    return csv_text(lines)
 
 
 def terminal_table(runs: Sequence[RunResult]) -> Group:
@@ -137,23 +128,12 @@ def _best(methods: Sequence[Method]) -> dict[str, frozenset[str]]:
     return {"average": leading(methods, "average"), "final": leading(methods, "final")}
 
 
-def _memory(history: Any) -> float:
-    return float(history.memory_bits[-1])
-
-
-def _working_set(history: Any) -> float:
-    return float(history.working_set_bits[-1])
-
-
-def _seconds(history: Any) -> float:
-    return float(sum(history.seconds))
-
-
 def _blank(value: Measured) -> list[Any]:
     return ["" if part is None or math.isnan(part) else part for part in value]
 
 
-def _csv(lines: Sequence[Sequence[Any]]) -> str:
+def csv_text(lines: Sequence[Sequence[Any]]) -> str:
+    """Lines as a CSV file."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()

@@ -92,10 +92,8 @@ def _best(methods: Sequence[Method]) -> str:
     if not leaders:
         return f"{highest} But no other method can be told from it."
     others = _listed([method.name for method in leaders if method is not best])
-    smallest = min(leaders, key=_memory)
-    return (
-        f"{highest} {others} cannot be told from it. Of these, {smallest.name} keeps least: {bits(_memory(smallest))}."
-    )
+    smallest = min(leaders, key=lambda method: method.memory)
+    return f"{highest} {others} cannot be told from it. Of these, {smallest.name} keeps least: {bits(smallest.memory)}."
 
 
 def _bounds(methods: Sequence[Method]) -> list[str]:
@@ -112,13 +110,11 @@ def _kept(methods: Sequence[Method]) -> str:
     if not compared or len({method.task_sizes for method in methods}) > 1:
         return ""
     best = _highest(compared)
-    memory = _memory(best)
-    working = best.measure(lambda h: h.working_set_bits[-1]).mean
     lost = best.measure(metrics.forgetting).mean
     forgets = f" It loses {points(lost)} points of earlier tasks until the end." if len(best.task_sizes) > 1 else ""
     return (
-        f"{best.name} keeps {bits(memory)} of old classes ({bits(memory / sum(best.task_sizes))} per class) and reads "
-        f"{bits(working)} of weights and factors to decide.{forgets}"
+        f"{best.name} keeps {bits(best.memory)} of old classes ({bits(best.memory / sum(best.task_sizes))} per class) "
+        f"and reads {bits(best.working_set)} of weights and factors to decide.{forgets}"
     )
 
 
@@ -162,10 +158,6 @@ def _seeds(methods: Sequence[Method]) -> str:
 
 def _highest(methods: Sequence[Method]) -> Method:
     return max(methods, key=lambda method: method.measure(metrics.average).mean)
-
-
-def _memory(method: Method) -> float:
-    return method.measure(lambda history: history.memory_bits[-1]).mean
 
 
 def _listed(names: Sequence[str]) -> str:
