@@ -59,7 +59,7 @@ def grouped(*states: tuple[float, float, float]) -> History:
         ((0.63, 0.60, 0.62), [True, True]),  # 3.3 % relative, 3 points
         ((0.70, 0.60, 0.66), [False, False]),
         ((0.60, 0.60, 0.60), [True, None]),
-        ((0.55, 0.60, 0.57), [False, False]),
+        ((0.55, 0.60, 0.56), [False, False]),
     ],
 )
 def test_verdicts_on_old_and_new_classes(state, verdicts):

@@ -56,3 +56,5 @@ def test_verdicts_follow_from_the_numbers(replay, verdicts):
 def test_a_head_is_compared_with_replay_point_by_point():
     assert _over_replay(measured(K1=0.5), "closed_form", "Kqp").mean == pytest.approx(0.02)
     assert _over_replay(measured(K1=0.5), "bayes", "K").holds is False
+    assert len(_over_replay(measured(), "bayes", "K").values) == len(PROTOTYPES)
+    assert len(_over_replay(measured(), "bayes", "Kqp").values) == len(POINTS) - 2  # the centre is in every panel

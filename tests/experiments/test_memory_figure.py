@@ -7,7 +7,7 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.experiments import Request
-from bitreplay.experiments._memory_claims import at_equal_memory, claims, finding, kept, memory_for
+from bitreplay.experiments._memory_claims import at_equal_memory, claims, finding, memory_for
 from bitreplay.experiments._memory_figure import BITS, EXEMPLARS, PROTOTYPES, memory_figure
 from bitreplay.report._methods import Method
 from tests.experiments.conftest import TRAIN
@@ -83,10 +83,6 @@ def test_a_curve_that_falls_again_reached_what_it_reached():
     assert memory_for(latent, 0.45) == pytest.approx(10 ** (3 - 0.25))
 
 
-def test_memory_is_what_the_history_says():
-    assert kept(method("m", 0.5, memory=77)) == 77
-
-
 def test_the_papers_claims_hold_for_the_papers_numbers():
     found = claims(measured())
     assert [claim.holds for claim in found] == [True] * 5
@@ -107,7 +103,7 @@ def test_the_papers_claims_hold_for_the_papers_numbers():
         ({"lr": 0.1}, 3, False),
         ({"lr": -0.2}, 3, True),  # never reached, with 62 times the memory
         ({"lr": 0.008, "spread": 0.02}, 3, None),
-        ({"k16": 0.52}, 4, False),
+        ({"k16": 0.519}, 4, False),
         ({"k16": 0.512}, 4, None),
         ({"k16": 0.48}, 4, False),
     ],

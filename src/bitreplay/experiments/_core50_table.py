@@ -10,6 +10,7 @@ from bitreplay.backbones import fetch_quicknet
 from bitreplay.backbones._quicknet_weights import PUBLISHED, missing_weights
 from bitreplay.data._known import advice, local_folder
 from bitreplay.errors import InputError
+from bitreplay.experiments._difference import all_hold, difference
 from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.report import RunResult
@@ -73,28 +74,23 @@ def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
 
 
 def _claims(results: Sequence[RunResult], names: Mapping[str, str]) -> list[Claim]:
-    final = {method.name: method.measure(metrics.final).mean for method in gather(results)}
-    bits = {result.name: result.history.memory_bits[-1] for result in results}
+    methods = {method.name: method for method in gather(results)}
     largest, one, eight = (
-        names[row]
+        methods[names[row]]
         for row in (
             "LatentReplayCWR:exemplars=150",
             "GBM:prototypes=1,bits=32,head=replay,objective=expected",
             "GBM:prototypes=8,bits=32,head=replay,objective=expected",
         )
     )
+    better, more = difference(one, largest, metrics.final), difference(eight, one, metrics.final)
     return [
         Claim(
             "GBM with K = 1 is 3.1 points better than LR + CWR* with its largest buffer, with 4.7 times less memory",
-            f"{100 * (final[one] - final[largest]):+.1f} points, "
-            f"with {bits[largest] / bits[one]:.1f} times less memory",
-            final[one] > final[largest] and bits[one] < bits[largest],
+            f"{better}, with {largest.memory / one.memory:.1f} times less memory",
+            all_hold([better.holds, one.memory < largest.memory]),
         ),
-        Claim(
-            "K = 8 adds half a point to K = 1",
-            f"{100 * (final[eight] - final[one]):+.1f} points",
-            final[eight] > final[one],
-        ),
+        Claim("K = 8 adds half a point to K = 1", str(more), more.holds),
     ]
 
 

@@ -6,18 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bitreplay import metrics
 from bitreplay.evaluation import History
-from bitreplay.experiments._difference import Difference, all_hold
+from bitreplay.experiments._difference import Difference, all_hold, difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._training_curves import Epoch, draw_training, watch_training
 from bitreplay.report._curves import draw_curves, draw_stability
-from bitreplay.report._methods import APART, Method, gather
+from bitreplay.report._methods import Method, gather
 from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Prepared, Setting
 
@@ -104,9 +105,8 @@ def _training(epochs: Sequence[Epoch]) -> Table:
 
 def _claim_best(methods: Mapping[str, Method]) -> Claim:
     ahead = {
-        (rival, seen): Difference([float(metrics.per_state(a)[state] - metrics.per_state(b)[state]) for a, b in pairs])
+        (rival, seen): difference(methods[BEST], methods[rival], partial(_accuracy, state))
         for rival in RIVALS
-        for pairs in [list(zip(methods[BEST].histories, methods[rival].histories, strict=True))]
         for state, seen in enumerate(methods[BEST].histories[0].classes_seen)
         if state
     }
@@ -121,6 +121,10 @@ def _claim_best(methods: Mapping[str, Method]) -> Claim:
     )
 
 
+def _accuracy(state: int, history: History) -> float:
+    return float(metrics.per_state(history)[state])
+
+
 def _claims_groups(method: Method) -> list[Claim]:
     gaps = Difference([_mean_gap(history) for history in method.histories])
     above = [metrics.init_past_new(history) for history in method.histories]
@@ -132,7 +136,7 @@ def _claims_groups(method: Method) -> list[Claim]:
             "the average relative difference between past and new accuracy is 4.5 %",
             f"{100 * gaps.mean:.1f} % (standard error {100 * gaps.error:.1f}); new classes are better than past ones "
             f"in {int((new > past).sum())} of {len(new)} states",
-            gaps.mean - APART * gaps.error <= GAP,
+            gaps.mean - gaps.margin <= GAP,
         ),
         Claim(
             "initial classes are retained better than past ones, by less than 6 %",

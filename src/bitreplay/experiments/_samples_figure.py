@@ -14,16 +14,14 @@ from bitreplay.experiments._class_bits import class_bits, remember
 from bitreplay.experiments._difference import Difference, all_hold
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL
-from bitreplay.experiments._samples_distances import ClassDistances, distances, draw_maps
+from bitreplay.experiments._samples_distances import PROTOTYPES, ClassDistances, distances, draw_maps
 from bitreplay.experiments._samples_map import draw_samples
 from bitreplay.memory import BinaryMemory
-from bitreplay.report._methods import APART
 from bitreplay.runs import Prepared, Setting
 
 __all__ = ["FIGURE_5", "samples_figure"]
 
 Floats = npt.NDArray[np.float64]
-PROTOTYPES = (1, 8)  # K
 CODES = (1, 4)  # p
 SHOWN = 4  # classes in a map, as in the paper
 POINTS = 150  # ours: of a class; more would hide each other
@@ -148,7 +146,7 @@ def _claim_fall(measured: Measured) -> Claim:
         f"the Frobenius distance falls by a third (33 %) from K = 1 to K = 8 (p = {measured.p})",
         f"by {100 * fall.mean:.0f} % (standard error {100 * fall.error:.1f}, {len(measured.bits)} classes), without "
         f"the noise of drawing by {100 * measured.falls('exact').mean():.0f} %",
-        fall.mean + APART * fall.error >= PUBLISHED,
+        fall.reaches(PUBLISHED),
     )
 
 
@@ -172,7 +170,7 @@ def _claim_apart(measured: Sequence[Measured]) -> Claim:
         initial, incremental = (Difference(_between(each.bits, own)) for own in (each.initial, each.incremental))
         words.append(f"{initial.mean:.2f} and {incremental.mean:.2f} (p = {each.p})")
         apart = initial.mean - incremental.mean
-        verdicts.append(apart > 0 if abs(apart) > APART * np.hypot(initial.error, incremental.error) else None)
+        verdicts.append(apart > 0 if abs(apart) > np.hypot(initial.margin, incremental.margin) else None)
     return Claim(
         "incremental classes are closer to each other than initial ones",
         f"distance from a class's mean to those of the others, initial and incremental: {'; '.join(words)}",

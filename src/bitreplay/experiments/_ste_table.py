@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import sqrt
 
-from bitreplay.experiments._difference import Difference, all_hold
+from bitreplay.experiments._difference import NOISE, Difference, all_hold
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL
+from bitreplay.report._methods import APART
 from bitreplay.runs import Setting
 
 __all__ = ["TABLE_3", "ste_table"]
@@ -39,21 +41,22 @@ def ste_table(request: Request) -> Outcome:
     shares = ["without STE phase", "published without", "with STE phase", "published with"]
     title = f"Test accuracy on the {len(scenario[0].classes)} classes of task 0"
     table = Table("ste", title, ["network", *shares], rows, percent=shares)
-    return Outcome([table], claims=_claims(accuracies, plain), remarks=REMARKS)
+    noise = max(NOISE, APART * sqrt(plain * (1 - plain) / len(scenario[0].test)))  # of one network on so many samples
+    return Outcome([table], claims=_claims(accuracies, plain, noise), remarks=REMARKS)
 
 
 def _reached(accuracy: Mapping[str, float | None]) -> dict[str, float]:
     return {phase: value for phase, value in accuracy.items() if value is not None}
 
 
-def _claims(accuracies: Mapping[int, Mapping[str, float]], plain: float) -> list[Claim]:
+def _claims(accuracies: Mapping[int, Mapping[str, float]], plain: float, noise: float) -> list[Claim]:
     gains = {
-        p: Difference([reached["straight_through"] - reached["plain_then_binarized"]])
+        p: Difference([reached["straight_through"] - reached["plain_then_binarized"]], noise)
         for p, reached in accuracies.items()
     }
-    gaps = {p: Difference([reached["straight_through"] - plain]) for p, reached in accuracies.items()}
+    gaps = {p: Difference([reached["straight_through"] - plain], noise) for p, reached in accuracies.items()}
     few, many = min(gains), max(gains)
-    falling = Difference([gains[few].mean - gains[many].mean])
+    falling = Difference([gains[few].mean - gains[many].mean], noise)
     return [
         Claim(
             "The phase with straight-through gradients is necessary (it adds 5 to 12 points)",
