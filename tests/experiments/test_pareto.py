@@ -3,11 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bitreplay import metrics
-from bitreplay.experiments._pareto import FAMILIES, Point, _table, front, pareto
+from bitreplay.experiments._pareto import FAMILIES, LARGEST, Point, _claims, _table, front, pareto
+from bitreplay.experiments._published import ONE
 from bitreplay.learners import FROZEN
 from tests.experiments.histories import method
 
@@ -40,8 +42,18 @@ def test_bounds_are_shown_and_do_not_compete():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("one", "memory", "holds"), [(0.55, 32, True), (0.55, 160, False), (0.45, 32, False), (0.502, 32, None)]
+)
+def test_verdict_on_latent_replay(one, memory, holds):
+    methods = {ONE: method(ONE, one, memory=memory), LARGEST: method(LARGEST, 0.5, memory=150)}
+    [claim] = _claims(methods)
+    assert claim.holds is holds
+    assert claim.measured == f"{100 * (one - 0.5):+.1f} points, with {150 / memory:.1f} times less memory"
+
+
 def test_all_methods_in_miniature(small_request):
-    few = {family: learners[:2] for family, learners in FAMILIES.items()}
+    few = {family: tuple(dict.fromkeys((learners[0], learners[-1]))) for family, learners in FAMILIES.items()}
     runs = []
     outcome = pareto(replace(small_request(tasks=1), on_run=runs.append), few)
     [table] = outcome.tables

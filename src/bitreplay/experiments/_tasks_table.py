@@ -27,6 +27,9 @@ DIVISIONS: dict[Scale, Divisions] = {
     "cpu": {5: {"tasks": 5}, 10: {"tasks": 10}, 20: {"tasks": None, "sizes": [50, *[3, 2] * 10]}},
     "paper": {5: {"tasks": 5}, 10: {"tasks": 10}, 20: {"tasks": 20}},  # sec. 4.1; 20 tasks are 40 + 20 x 3
 }
+LOST = {  # by table 1, what GBM with K = 8 loses from T = 5 to T = 20, as a share; sec. 4.2 says 1.6 % for TinyImageNet
+    dataset: 1 - published(dataset, 20)[EIGHT] / published(dataset, 5)[EIGHT] for dataset in DATASETS["paper"]
+}
 SEEDS = [0, 1, 2]
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
@@ -75,8 +78,7 @@ def _table(dataset: str, measured: Mapping[tuple[str, int], Method], tasks: Sequ
                 measured[learner, t].measure(metrics.final).mean,
                 published(dataset, t).get(learner),
             ]
-        loss = _losses(measured, learner, tasks[0], tasks[-1])
-        rows.append([*row, sum(loss) / len(loss)])
+        rows.append([*row, Difference(_losses(measured, learner, tasks[0], tasks[-1])).mean])
     kinds = ("average", "± average", "final", "published")
     shares = [f"{kind}, T={t}" for t in tasks for kind in kinds]
     loss_column = f"relative loss T={tasks[0]} to {tasks[-1]}"
@@ -96,8 +98,8 @@ def _claims(dataset: str, measured: Mapping[tuple[str, int], Method], few: int, 
     over_rival = difference(measured[EIGHT, many], measured[RIVAL, many])
     closed = difference(measured[CLOSED_FORM, many], measured[RIVAL, many])
     more = {t: difference(measured[EIGHT, t], measured[ONE, t]) for t in tasks}
-    ours, theirs = (_losses(measured, learner, few, many) for learner in (EIGHT, RIVAL))
-    smaller = Difference([b - a for a, b in zip(ours, theirs, strict=True)])
+    ours, theirs = (Difference(_losses(measured, learner, few, many)) for learner in (EIGHT, RIVAL))
+    smaller = Difference([b - a for a, b in zip(ours.values, theirs.values, strict=True)])
     return [
         Claim(
             f"GBM with K = 8 is better than FeTrIL at T = {many} (2.9 points on CIFAR-100, 1.5 on TinyImageNet)",
@@ -105,8 +107,13 @@ def _claims(dataset: str, measured: Mapping[tuple[str, int], Method], few: int, 
             over_rival.holds,
         ),
         Claim(
+            f"From T = {few} to T = {many} GBM loses little (relative: TinyImageNet 1.6 %, CIFAR-100 4.0 %)",
+            f"{dataset}: {100 * ours.mean:.1f} % (standard error {100 * ours.error:.1f})",
+            ours.mean - ours.margin <= LOST[dataset],
+        ),
+        Claim(
             f"From T = {few} to T = {many} GBM loses less than FeTrIL (relative on TinyImageNet: 1.6 % against 4.7 %)",
-            f"{dataset}: {100 * sum(ours) / len(ours):.1f} % against {100 * sum(theirs) / len(theirs):.1f} %",
+            f"{dataset}: {100 * ours.mean:.1f} % against {100 * theirs.mean:.1f} %",
             smaller.holds,
         ),
         Claim(

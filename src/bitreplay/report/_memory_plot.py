@@ -18,7 +18,7 @@ from bitreplay.report._methods import Method
 from bitreplay.report._numbers import bits, points
 from bitreplay.report._words import setting_in_words
 
-__all__ = ["draw_memory"]
+__all__ = ["bits_scale", "draw_memory"]
 
 
 def draw_memory(methods: Sequence[Method]) -> Figure | None:
@@ -28,7 +28,7 @@ def draw_memory(methods: Sequence[Method]) -> Figure | None:
     compare: one method, or nothing kept at all.
     """
     near = within_reach(methods)
-    sizes = {method.name: _sizes(method) for method in near}
+    sizes = {method.name: (method.memory, method.working_set) for method in near}
     positive = [size for pair in sizes.values() for size in pair if size > 0]
     if len(near) < 2 or not positive:
         return None
@@ -50,7 +50,7 @@ def draw_memory(methods: Sequence[Method]) -> Figure | None:
             axes.errorbar(memory, y, yerr=error, color=colour, marker=marker, ms=7, elinewidth=1, mec=PAPER, mew=0.6)
             handle = Line2D([], [], linestyle="", color=colour, marker=marker, ms=6.5, mec=PAPER, mew=0.6)
             entries.append((reached.mean, handle, f"{method.name}  {points(reached.mean)}"))
-        _scale(axes, least if not has_nothing else nothing, max(positive), nothing if has_nothing else None)
+        bits_scale(axes, least if not has_nothing else nothing, max(positive), nothing if has_nothing else None)
         wide_enough(axes)
         quiet(axes)
         far = [f"{m.name} {points(m.measure(metrics.average).mean)}" for m in methods if m not in near]
@@ -66,15 +66,7 @@ def draw_memory(methods: Sequence[Method]) -> Figure | None:
     return made
 
 
-def _sizes(method: Method) -> tuple[float, float]:
-    """Memory and working set in the end."""
-    return (
-        method.measure(lambda history: history.memory_bits[-1]).mean,
-        method.measure(lambda history: history.working_set_bits[-1]).mean,
-    )
-
-
-def _scale(axes: Any, low: float, high: float, nothing: float | None) -> None:
+def bits_scale(axes: Any, low: float, high: float, nothing: float | None = None) -> None:
     """Powers of ten with units; on their left, behind a line, no bits at all."""
     first = int(np.ceil(np.log10(low)))
     high = max(1.8 * high, 1.2 * 10.0 ** (first + 1))  # two powers at least, or there would be no scale
