@@ -9,6 +9,8 @@ from bitreplay.experiments._update_cost import LEARNERS, Cost, update_cost
 from bitreplay.report._methods import Method
 from tests.experiments.histories import history
 
+ONCE = ("FeTrIL", "NearestMean", "FeCAM")  # nothing is random in these
+
 
 def test_a_line_through_the_medians():
     def run(*seconds: float) -> object:
@@ -30,10 +32,14 @@ def test_all_methods_are_timed_one_by_one(small_request, tmp_path):
     assert [row[0] for row in slopes.rows] == list(LEARNERS.values())
     for index, name in enumerate(LEARNERS.values()):
         mine = [run.history.seconds for run in runs[2 * index : 2 * index + 2]]
+        assert (mine[0] == mine[1]) == (name in ONCE)
         expected = np.median(mine, axis=0)[1:]
         assert [row[2] for row in points.rows if row[0] == name] == pytest.approx(expected)
         assert slopes.rows[index][3] == pytest.approx(1000 * (expected[1] - expected[0]) / 2, rel=1e-6)
     assert [row[1] for row in points.rows[:2]] == [4, 6]
     assert f"{slopes.rows[0][3]:+.1f}" in outcome.remarks[0]
+    said = [text.get_text() for text in outcome.drawings[0].figure.artists]
+    assert any("2 seeds (GBM, closed form, GBM, replay" in " ".join(words.split()) for words in said)
+    assert any(f"1 seed ({', '.join(ONCE)})" in " ".join(words.split()) for words in said)
     drawn = outcome.drawings[0].figure.axes[0].lines[0]
     assert 10 ** drawn.get_ydata() == pytest.approx([row[2] for row in points.rows[:2]])
