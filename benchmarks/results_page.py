@@ -13,6 +13,9 @@ from typing import Any
 
 from bitreplay.experiments import EXPERIMENTS, Measured, read_outcome
 from bitreplay.experiments._page import VERDICTS
+from bitreplay.report._methods import Measured as Value
+from bitreplay.report._numbers import bits, duration
+from bitreplay.report._numbers import percent as in_percent
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ROOT / "results" / "comparisons"
@@ -28,6 +31,10 @@ Accuracy in %: *average* is the mean over all states of the accuracy on all clas
 last state. *Memory* is what a method keeps of old classes, as the paper counts it; *working set* is what a decision
 reads beside the encoder. "±" is the standard deviation over seeds; without it there was one seed, and small differences
 mean nothing. *Learning* is the time of all tasks on cached features.
+
+A claim of the paper *holds* or *does not hold* here if the difference is more than noise on these networks and test
+samples: 95 % by Student's t over the seeds of the learner; of one seed, half a point or two standard errors of the test
+set.
 """
 
 PHASES = {  # of a network's training, and what the accuracy after each is
@@ -40,21 +47,7 @@ LONGEST = 25  # rows of a table on the page; longer ones are the numbers behind 
 
 
 def percent(row: dict[str, Any], name: str) -> str:
-    if row[name] is None:
-        return "-"
-    spread = row[f"{name}_std"]
-    return f"{100 * row[name]:.1f}" + ("" if spread is None else f" ± {100 * spread:.1f}")
-
-
-def bits(value: float) -> str:
-    for unit, size in (("Gb", 1e9), ("Mb", 1e6), ("kb", 1e3)):
-        if value >= size:
-            return f"{value / size:.1f} {unit}"
-    return f"{value:.0f} b"
-
-
-def seconds(value: float) -> str:
-    return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
+    return "-" if row[name] is None else in_percent(Value(row[name], row[f"{name}_std"]))
 
 
 def tasks_of(content: dict[str, Any]) -> str:
@@ -86,7 +79,7 @@ def section(content: dict[str, Any]) -> str:
     ]
     for row in content["methods"]:
         cells = [row["method"], *(percent(row, name) for name in ("average", "final", "forgetting"))]
-        cells += [bits(row["memory_bits"]), bits(row["working_set_bits"]), seconds(row["seconds"])]
+        cells += [bits(row["memory_bits"]), bits(row["working_set_bits"]), duration(row["seconds"])]
         lines.append(f"| {' | '.join(cells)} |")
     seeds = sorted({seed for row in content["methods"] for seed in row["seeds"]})
     measured = f"{content['machine']}; bitreplay {content['bitreplay']}; {content['date']}."
@@ -114,7 +107,7 @@ def experiment(one: Measured) -> str:
             lines += [line(row) for row in table.shown()]
             lines.append("")
     lines += [f"- {remark}" for remark in one.remarks]
-    return "\n".join([*lines, "", f"{one.machine}; bitreplay {one.version}; {one.date}; {one.seconds / 60:.0f} min."])
+    return "\n".join([*lines, "", f"{one.machine}; bitreplay {one.version}; {one.date}; {duration(one.seconds)}."])
 
 
 def main() -> None:
