@@ -146,16 +146,16 @@ def _claims(columns: Sequence[_Column]) -> list[Claim]:
 
 
 def _better(paper: str, columns: Sequence[_Column], better: str, rivals: Sequence[str]) -> Claim:
-    """A method against the best of its rivals; the columns in which the paper says so decide, or else all."""
+    """A method against the best of its rivals; only columns in which the paper says so can decide."""
     said = [column for column in columns if column.published[better] > max(column.published[name] for name in rivals)]
     measured, verdicts = [], []
     for column in columns:
         rival = column.best(rivals)
         gain = difference(column.methods[better], rival)
         measured.append(f"{column.name}: {gain}" + (f" against {rival.name}" if len(rivals) > 1 else ""))
-        if column in (said or columns):
+        if column in said:
             verdicts.append(gain.holds)
-    return Claim(paper, "; ".join(measured), all_hold(verdicts))
+    return Claim(paper, "; ".join(measured), all_hold(verdicts) if said else None)
 
 
 def _families_claim(columns: Sequence[_Column]) -> Claim:
