@@ -1,4 +1,4 @@
-"""Write docs/results.md from the JSON files in results: no number on that page is typed by hand.
+"""Write docs/results.md, and our table in REPRODUCIBILITY.md, from the JSON files in results: nothing is typed by hand.
 
 `results/comparisons` has what `bitreplay compare --results` wrote, `results/experiments` what `bitreplay reproduce
 --results` did.
@@ -21,6 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ROOT / "results" / "comparisons"
 EXPERIMENT_FILES = ROOT / "results" / "experiments"
 PAGE = ROOT / "docs" / "results.md"
+PUBLISHED = ROOT / "REPRODUCIBILITY.md"
+MAIN_TABLE = COMPARISONS / "table-1-cpu.json"
+BEGIN, END = "<!-- written by benchmarks/results_page.py: begin -->", "<!-- end -->"
 
 HEAD = """# Results
 
@@ -41,6 +44,7 @@ PHASES = {  # of a network's training, and what the accuracy after each is
     "plain": "without the thermometer",
     "plain_then_binarized": "with the thermometer put in afterwards",
     "straight_through": "after the phase with straight-through gradients",
+    "binarized": "with its binarizer, trained in one phase",
 }
 MANY = 5  # tasks of different sizes that a heading can name
 LONGEST = 25  # rows of a table on the page; longer ones are the numbers behind a figure
@@ -74,6 +78,14 @@ def section(content: dict[str, Any]) -> str:
         content["command"],
         "```",
         "",
+        *methods_table(content),
+    ]
+    return "\n".join(lines)
+
+
+def methods_table(content: dict[str, Any]) -> list[str]:
+    """All methods of a comparison, and where they were measured."""
+    lines = [
         "| method | average | final | forgetting | memory | working set | learning |",
         "|:--|--:|--:|--:|--:|--:|--:|",
     ]
@@ -83,8 +95,7 @@ def section(content: dict[str, Any]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     seeds = sorted({seed for row in content["methods"] for seed in row["seeds"]})
     measured = f"{content['machine']}; bitreplay {content['bitreplay']}; {content['date']}."
-    lines += ["", f"Seeds {', '.join(map(str, seeds))}; {measured}"]
-    return "\n".join(lines)
+    return [*lines, "", f"Seeds {', '.join(map(str, seeds))}; {measured}"]
 
 
 def line(cells: Sequence[str]) -> str:
@@ -117,6 +128,11 @@ def main() -> None:
     parts = [HEAD.rstrip(), *map(section, found), *map(experiment, measured)]
     PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(found)} comparisons, {len(measured)} experiments")
+    if MAIN_TABLE.exists():
+        before, _, rest = PUBLISHED.read_text(encoding="utf-8").partition(BEGIN)
+        _, _, after = rest.partition(END)
+        table = "\n".join(methods_table(json.loads(MAIN_TABLE.read_text(encoding="utf-8"))))
+        PUBLISHED.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":
