@@ -1,4 +1,4 @@
-"""The product of packed bits with a dense matrix: what every score of a head is made of.
+"""The product of packed bits with a dense matrix: the step **bits → head** → class, and what every score is made of.
 
 Few rows are unpacked and multiplied by BLAS, which needs no compiler in the process. Many rows are multiplied as they
 are: no unpacked copy is made, and a row's result does not depend on the rows beside it (times in docs/speed.md).
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
 
 __all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
 
@@ -30,6 +31,8 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
     >>> product(pack([[1, 0, 1], [0, 0, 0]]), np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32)).tolist()
     [[4.0, 10.0], [0.0, 0.0]]
     """
+    if bits.n_features != weights.shape[1]:  # the kernels below trust the width: they would write beyond their arrays
+        raise InputError(f"got rows of {bits.n_features} bits, expected {weights.shape[1]}")
     if len(bits) < MANY_ROWS:
         out = np.empty((len(bits), len(weights)))
         precise = weights.astype(np.float64)
