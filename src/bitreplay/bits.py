@@ -180,7 +180,10 @@ def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
     """Check that `values` is a matrix of zeros and ones and return it with one byte per value."""
     if isinstance(values, PackedBits):
         return values.unpack()
-    array = to_numpy(values) if isinstance(values, torch.Tensor) else np.asarray(values)
+    try:
+        array = to_numpy(values) if isinstance(values, torch.Tensor) else np.asarray(values)
+    except ValueError:
+        raise InputError("bits must be a matrix (rows x features); got rows of different lengths") from None
     if array.ndim != 2:
         raise InputError(f"bits must be a matrix (rows x features); got shape {array.shape}")
     if array.dtype == np.bool_:

@@ -1,4 +1,4 @@
-"""What every binarizer can do."""
+"""What every binarizer can do: features → **bits**, and back to what the head sees."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bitreplay.bits import PackedBits, concatenate, pack
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint
 
-__all__ = ["BLOCK", "Binarizer"]
+__all__ = ["BLOCK", "Binarizer", "check_numbers"]
 
 BLOCK = 2**24  # feature values binarized at once, to bound the memory of large arrays
 
@@ -43,9 +43,7 @@ class Binarizer(nn.Module):
 
     def pack(self, features: npt.NDArray[Any]) -> PackedBits:
         """Packed bits of an array (rows, d)."""
-        features = np.asarray(features)
-        if features.ndim != 2:
-            raise InputError(f"features must be a matrix (rows x features); got shape {features.shape}")
+        features = check_numbers(features)
         step = max(1, BLOCK // max(1, features.shape[1] * self.bits_per_feature))
         blocks = (np.ascontiguousarray(features[i : i + step]) for i in range(0, max(1, len(features)), step))
         with torch.inference_mode():
@@ -59,3 +57,13 @@ class Binarizer(nn.Module):
         """Options and tensors that :func:`rebuild` needs to make the same binarizer again."""
         tensors = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
         return {"kind": self.kind}, tensors
+
+
+def check_numbers(features: Any) -> npt.NDArray[Any]:
+    """Features as a matrix of numbers."""
+    array = np.asarray(features)
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise InputError(
+            f"features must be a matrix of numbers (rows x features); got {array.dtype} of shape {array.shape}"
+        )
+    return array

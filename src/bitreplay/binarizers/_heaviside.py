@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._arguments import positive_integer
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint
@@ -46,10 +46,7 @@ class Heaviside(Binarizer):
         self, in_features: int, f: int = 2, *, generator: torch.Generator | None = None
     ) -> None:  # table 1: GBM^H_2
         super().__init__()
-        for name, value in (("in_features", in_features), ("f", f)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} must be a positive integer; got {value!r}")
-        self.in_features, self.f = int(in_features), int(f)
+        self.in_features, self.f = positive_integer("in_features", in_features), positive_integer("f", f)
         self.weight = nn.Parameter(torch.empty(self.f * self.in_features, self.in_features))
         self.bias = nn.Parameter(torch.zeros(self.f * self.in_features))
         bound = self.in_features**-0.5

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay.binarizers._binarizer import BLOCK, Binarizer
+from bitreplay._arguments import positive_integer
+from bitreplay.binarizers._binarizer import BLOCK, Binarizer, check_numbers
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint
 from bitreplay.nn import straight_through
@@ -57,11 +58,9 @@ class Thermometer(Binarizer):
         mask_gradient: bool = False,
     ) -> None:
         super().__init__()
-        if isinstance(p, bool) or not isinstance(p, int | np.integer) or p < 1:
-            raise InputError(f"p (bits per feature) must be a positive integer; got {p!r}")
+        self.p = self.bits_per_feature = positive_integer("p (bits per feature)", p)
         if rounding not in get_args(Rounding):
             raise InputError(f"rounding must be one of {', '.join(get_args(Rounding))}; got {rounding!r}")
-        self.p = self.bits_per_feature = int(p)
         self.rounding: Rounding = rounding
         self.calibrated = calibrated
         self.mask_gradient = mask_gradient
@@ -77,8 +76,8 @@ class Thermometer(Binarizer):
         """Set the thresholds to quantiles of `features` (rows, d); does nothing unless `calibrated`."""
         if not self.calibrated:
             return
-        features = np.asarray(features)
-        if features.ndim != 2 or not len(features) or not np.isfinite(features).all():
+        features = check_numbers(features)
+        if not len(features) or not np.isfinite(features).all():
             raise InputError(f"thresholds need a non-empty matrix of finite features; got shape {features.shape}")
         at = (np.arange(self.p) + 1) / (self.p + 1)
         columns = max(1, BLOCK // max(1, len(features)))

@@ -1,4 +1,7 @@
-"""Heads: from the memory to a decision. The closed form, the paper's SGD replay, and the mixtures' own posterior."""
+"""Heads: from the memory to a decision. The closed form, the paper's SGD replay, and the mixtures' own posterior.
+
+They are the last part of the flow images → features → bits → memory/**head → class**.
+"""
 
 from bitreplay.heads._bayes import Bayes
 from bitreplay.heads._closed_form import ClosedForm

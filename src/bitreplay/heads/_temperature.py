@@ -1,4 +1,4 @@
-"""Temperature scaling: one number that makes a head's confidence honest on data it has not seen."""
+"""Temperature scaling, head → **class**: one number that makes confidence honest on data that was not seen."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from bitreplay.heads._head import Scores
 
 __all__ = ["fit_temperature"]
 
-COLDEST, HOTTEST = (
-    0.5,
-    1e4,
-)  # ours: distances over many bits are overconfident; held-out data without error proves little
+COLDEST = 0.5  # ours: held-out data without an error proves little
+HOTTEST = 1e4  # ours: distances over many bits are overconfident
 
 
 def fit_temperature(scores: Scores, targets: npt.NDArray[np.intp]) -> float:

@@ -1,9 +1,13 @@
-"""The generative binary memory: quantised prototypes per class; add, remove, merge, sample, save, load."""
+"""The generative binary memory: quantised prototypes per class; add, remove, merge, sample, save, load.
 
+In the flow images → features → bits → **memory**/head → class it is all that is kept of the classes seen.
+"""
+
+from bitreplay.memory._drawer import Prior
 from bitreplay.memory._file import read as read_file
 from bitreplay.memory._file import write as write_file
 from bitreplay.memory._fingerprint import Fingerprint
 from bitreplay.memory._labels import Label, as_label, label_array
-from bitreplay.memory._memory import BinaryMemory, Prior
+from bitreplay.memory._memory import BinaryMemory
 
 __all__ = ["BinaryMemory", "Fingerprint", "Label", "Prior", "as_label", "label_array", "read_file", "write_file"]

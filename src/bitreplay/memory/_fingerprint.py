@@ -1,4 +1,4 @@
-"""What a bit means: the identity that guards a memory against bits that were made in another way."""
+"""What a bit means: the identity that guards **bits → memory** against bits that were made in another way."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from bitreplay.errors import FingerprintError, InputError
 
-__all__ = ["Fingerprint"]
+__all__ = ["Fingerprint", "check_fingerprint"]
 
 
 @dataclass(frozen=True)
@@ -63,3 +63,9 @@ class Fingerprint:
     def with_encoder(self, encoder: str) -> Fingerprint:
         """The same bits from a named encoder."""
         return replace(self, encoder=encoder)
+
+
+def check_fingerprint(value: Any) -> None:
+    """Refuse what is neither a fingerprint nor None."""
+    if not isinstance(value, Fingerprint | None):
+        raise InputError(f"fingerprint must be a Fingerprint or None; got {value!r}")

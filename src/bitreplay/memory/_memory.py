@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._arguments import positive_integer
 from bitreplay.bits import BitsLike, pack
 from bitreplay.errors import InputError
 from bitreplay.memory import _file
 from bitreplay.memory._content import from_content, to_content
-from bitreplay.memory._fingerprint import Fingerprint
-from bitreplay.memory._labels import Label, as_label, label_array
-from bitreplay.memory._quantisation import check_bits, decode_weights
-from bitreplay.memory._sampler import Generator, Output, Sampler, check_out, check_output, draw_seed
-from bitreplay.memory._table import PrototypeTable
+from bitreplay.memory._drawer import Drawers, Prior
+from bitreplay.memory._fingerprint import Fingerprint, check_fingerprint
+from bitreplay.memory._labels import Label, as_label
+from bitreplay.memory._quantisation import check_bits
+from bitreplay.memory._sampler import Generator, Output, check_out, check_output, draw_seed
+from bitreplay.memory._table import PrototypeTable, by_label
 from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
 
-__all__ = ["BinaryMemory", "Prior"]
-
-Prior = Literal["balanced", "empirical"]
-PRIORS = get_args(Prior)
-MOST_DRAWERS = 8  # combinations of classes that are kept ready to be drawn from
-Drawer = tuple[Sampler, npt.NDArray[np.int64], npt.NDArray[Any]]  # with the class position and the label of every row
+__all__ = ["BinaryMemory"]
 
 
 class BinaryMemory:
@@ -69,7 +66,7 @@ class BinaryMemory:
 
     def _set(self, table: PrototypeTable) -> None:
         self._table = table
-        self._drawers: dict[tuple[tuple[Label, ...] | None, str], Drawer] = {}
+        self._drawers = Drawers(table)
 
     # ------------------------------------------------------------------ what is inside
 
@@ -136,14 +133,10 @@ class BinaryMemory:
 
     def add_all(self, mixtures: Mapping[Label, Mixture], *, fingerprint: Fingerprint | None = None) -> None:
         """Add the mixtures of several new classes: all of them, or none if one is refused."""
-        named = {as_label(label): mixture for label, mixture in mixtures.items()}
+        named = by_label(mixtures, Mixture)
+        check_fingerprint(fingerprint)
         if not named:
             return
-        for label, mixture in named.items():
-            if not isinstance(mixture, Mixture):
-                raise InputError(
-                    f"class {label!r} needs a Mixture, as fit_mixtures returns; got {type(mixture).__name__}"
-                )
         shape = np.shape(next(iter(named.values())).prototypes) or (1,)  # with_classes refuses what is not (K, D)
         expected = self.fingerprint or fingerprint or Fingerprint(shape[-1])
         expected.require(fingerprint or expected, "add")
@@ -155,17 +148,19 @@ class BinaryMemory:
         self, samples: Mapping[Label, BitsLike], options: EMOptions | None = None, *, seed: int = 0, n_jobs: int = 1
     ) -> None:
         """Fit the mixtures of new classes to their binary embeddings and add them."""
-        packed = {as_label(label): pack(bits) for label, bits in samples.items()}
+        packed = {label: pack(bits) for label, bits in by_label(samples).items()}
         for label in packed:
             if label in self:
                 raise InputError(f"class {label!r} is in the memory already; remove it first, or merge")
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise InputError(f"seed must be an integer of at least 0; got {seed!r}")
         generators = [np.random.default_rng([seed, len(self) + i]) for i in range(len(packed))]
         mixtures = fit_mixtures(list(packed.values()), options, generators=generators, n_jobs=n_jobs)
         self.add_all(dict(zip(packed, mixtures, strict=True)))
 
     def replace(self, mixtures: Mapping[Label, Mixture]) -> None:
         """Put other mixtures in the place of classes that are stored."""
-        self._set(self._table.replaced(mixtures))
+        self._set(self._table.replaced(by_label(mixtures, Mixture)))
 
     def remove(self, label: Label) -> None:
         """Remove a class: its prototypes, weights, count and label."""
@@ -186,16 +181,13 @@ class BinaryMemory:
             raise InputError(
                 f"memories of q={self.bits} and q={other.bits} cannot be merged: both must use the same number of bits"
             )
-        if prototypes is not None and (
-            isinstance(prototypes, bool) or not isinstance(prototypes, int | np.integer) or prototypes < 1
-        ):
-            raise InputError(f"prototypes must be a positive integer; got {prototypes!r}")
+        most = None if prototypes is None else positive_integer("prototypes", prototypes)
         shared, new = {}, {}
         for label in other.labels:
             theirs = other.mixture(label)
             if label in self:
                 mine = self.mixture(label)
-                shared[label] = combine([mine, theirs], prototypes or max(len(mine.weights), len(theirs.weights)))
+                shared[label] = combine([mine, theirs], most or max(len(mine.weights), len(theirs.weights)))
             else:
                 new[label] = theirs
         table = self._table if len(self) else PrototypeTable(self.bits, other.n_features)
@@ -246,53 +238,26 @@ class BinaryMemory:
         bits : ndarray of shape (n, D) or PackedBits
         labels : ndarray of shape (n,)
         """
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InputError(f"n must be a positive integer; got {n!r}")
+        n, n_jobs = positive_integer("n", n), positive_integer("n_jobs", n_jobs)
         check_output(output)
-        if not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
-            raise InputError(f"n_jobs must be a positive integer; got {n_jobs!r}")
         chosen = None
         if classes is not None:
             if isinstance(classes, str) or not isinstance(classes, Iterable):
                 raise InputError(f"classes must be a list of labels; got {classes!r}")
             chosen = tuple(as_label(c) for c in classes)
-        sampler, _, labels = self._drawer(chosen, prior)
+        sampler, _, labels = self._drawers.of(chosen, prior)
         if out is not None:
-            check_out(out, output, (int(n), sampler.n_features))
-        bits, rows = sampler.draw(int(n), draw_seed(generator), output, n_jobs, out)
+            check_out(out, output, (n, sampler.n_features))
+        bits, rows = sampler.draw(n, draw_seed(generator), output, n_jobs, out)
         return bits, labels.take(rows)
 
     def draw(
         self, n: int, classes: tuple[Label, ...], generator: Generator, prior: Prior = "balanced"
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Draw floats with each row's position in `labels`: what a training loop needs."""
-        sampler, positions, _ = self._drawer(classes, prior)
+        sampler, positions, _ = self._drawers.of(classes, prior)
         bits, rows = sampler.draw(n, draw_seed(generator), "float32")
         return bits, positions.take(rows)
-
-    def _drawer(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
-        if prior not in PRIORS:
-            raise InputError(f"prior must be one of {', '.join(PRIORS)}; got {prior!r}")
-        if (classes, prior) not in self._drawers:
-            chosen = self.labels if classes is None else classes
-            if not chosen:
-                raise InputError("there is no class to draw from")
-            if len(set(chosen)) != len(chosen):
-                raise InputError(f"a class is named twice: {list(chosen)}")
-            table = self._table
-            at = [table.position(label) for label in chosen]
-            chances = [
-                decode_weights(table.weights[table.rows(p)]) * (table.counts[p] if prior == "empirical" else 1)
-                for p in at
-            ]
-            rows = np.concatenate([np.arange(sum(table.sizes))[table.rows(p)] for p in at])
-            positions = np.repeat(np.array(at), [table.sizes[p] for p in at])
-            codes = table.codes if classes is None else table.codes[rows]
-            if len(self._drawers) >= MOST_DRAWERS:
-                self._drawers.clear()  # they can be made again at any time
-            sampler = Sampler(codes, self.bits, table.n_features, np.concatenate(chances))
-            self._drawers[classes, prior] = sampler, positions, label_array(self.labels)[positions]
-        return self._drawers[classes, prior]
 
     # ------------------------------------------------------------------ files
 
@@ -303,6 +268,7 @@ class BinaryMemory:
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, fingerprint: Fingerprint | None = None) -> BinaryMemory:
         """Read a memory, or the memory inside a saved classifier; refuses bits not of a given `fingerprint`."""
+        check_fingerprint(fingerprint)
         memory = cls.from_content(*_file.read(path), os.fspath(path))
         if fingerprint is not None and memory.fingerprint is not None:
             fingerprint.require(memory.fingerprint, "load")

@@ -1,4 +1,4 @@
-"""Draws pseudo-exemplars: a component by its probability, then every bit by its prototype (sec. 3.2 of the paper)."""
+"""Draws pseudo-exemplars, **memory → head**: a component by its chance, then every bit by its prototype (sec. 3.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.errors import InputError
 from bitreplay.memory._quantisation import FLOAT, Codes
 
-__all__ = ["Generator", "Output", "Sampler", "draw_seed"]
+__all__ = ["Generator", "Output", "Sampler", "check_out", "check_output", "draw_seed"]
 
 Generator = np.random.Generator | torch.Generator | int | None
 Output = Literal["uint8", "float32", "packed"]
@@ -91,8 +91,6 @@ def _kernels() -> ModuleType:
 
 def draw_seed(generator: Generator) -> int:
     """A 64-bit seed from whatever source of randomness the user has; None asks the operating system."""
-    if isinstance(generator, np.random.Generator):
-        return int(generator.bit_generator.random_raw())  # `integers` takes longer than drawing a row
     if isinstance(generator, torch.Generator):
         return int(torch.randint(2**63 - 1, (), generator=generator, device=generator.device))
     if generator is None or isinstance(generator, int | np.integer):
@@ -102,7 +100,7 @@ def draw_seed(generator: Generator) -> int:
     if not isinstance(generator, np.random.Generator):
         kind = type(generator).__name__
         raise InputError(f"generator must be a NumPy or torch generator, a seed, or None; got {kind}")
-    return int(generator.bit_generator.random_raw())
+    return int(generator.bit_generator.random_raw())  # `integers` takes longer than drawing a row
 
 
 def check_output(output: Any) -> None:

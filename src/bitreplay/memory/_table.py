@@ -6,17 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay.errors import FingerprintError, InputError, UnknownClassError
-from bitreplay.memory._labels import Label
+from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights
 from bitreplay.mixture import Mixture
 
-__all__ = ["PrototypeTable"]
+__all__ = ["PrototypeTable", "by_label", "check_mixture"]
+
+Value = TypeVar("Value")
 
 MAX_PROTOTYPES = 65535  # a class counts them in 16 bits
 
@@ -127,6 +129,17 @@ class PrototypeTable:
                     codes=np.concatenate([table.codes, self.codes[rows]]),
                 )
         return table
+
+
+def by_label(values: Mapping[Label, Value], kind: type = object) -> dict[Label, Value]:
+    """What belongs to each class, under plain labels; anything that is not of a `kind` is refused."""
+    if not isinstance(values, Mapping):
+        raise InputError(f"a dictionary from labels to what belongs to them is expected; got {type(values).__name__}")
+    named = {as_label(label): value for label, value in values.items()}
+    for label, value in named.items():
+        if not isinstance(value, kind):
+            raise InputError(f"class {label!r} needs a {kind.__name__}; got {type(value).__name__}")
+    return named
 
 
 def check_mixture(label: Any, mixture: Mixture, n_features: int) -> None:

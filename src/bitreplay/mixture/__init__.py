@@ -1,4 +1,8 @@
-"""Bernoulli mixtures: the estimator, and EM for many classes at once."""
+"""Bernoulli mixtures: the estimator, and EM for many classes at once.
+
+In the flow images → features → bits → memory/head → class it is the step **bits → memory**: a class's bits become a few
+prototypes.
+"""
 
 from bitreplay.mixture._density import joint_log_probability, linear_form
 from bitreplay.mixture._estimator import BernoulliMixture

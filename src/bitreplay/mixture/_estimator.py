@@ -1,19 +1,21 @@
-"""BernoulliMixture: a mixture of Bernoulli products behind scikit-learn's mixture API."""
+"""BernoulliMixture: a mixture of Bernoulli products behind scikit-learn's mixture API.
+
+Beside the flow images → features → bits → memory/head → class, for bits of any origin: the memory's classes are fitted
+by the same :func:`fit_mixtures`.
+"""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from joblib import effective_n_jobs
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bitreplay._arguments import first_draw, positive_integer
 from bitreplay.bits import BitsLike, PackedBits, pack, pack_above, to_numpy
 from bitreplay.errors import InputError
 from bitreplay.mixture._density import joint_log_probability, linear_form
@@ -110,13 +112,11 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
         before = dict(self.__dict__)
         try:
             bits = self._bits(X, reset=True)
+            generator = np.random.default_rng(first_draw(self.random_state))
+            [mixture] = fit_mixtures([bits], options, generators=[generator], n_jobs=self.n_jobs)
         except BaseException:  # what is refused changes nothing, not even the number of features
             self.__dict__ = before
             raise
-        seed = _first_draw(self.random_state)
-        [mixture] = fit_mixtures(
-            [bits], options, generators=[np.random.default_rng(seed)], n_jobs=effective_n_jobs(self.n_jobs)
-        )
         self.prototypes_ = _like(X, mixture.prototypes)
         self.weights_ = _like(X, mixture.weights)
         self.converged_ = mixture.converged
@@ -164,9 +164,8 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def sample(self, n_samples: int = 1) -> tuple[Result, Result]:
         """Draw samples; returns the bits and the component each came from."""
         check_is_fitted(self)
-        if not isinstance(n_samples, int | np.integer) or n_samples < 1:
-            raise InputError(f"n_samples must be a positive integer; got {n_samples!r}")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        n_samples = positive_integer("n_samples", n_samples)
+        rng = np.random.default_rng(first_draw(self.random_state))
         prototypes, weights = _to_numpy(self.prototypes_), _to_numpy(self.weights_)
         component = np.sort(rng.choice(len(weights), size=n_samples, p=weights))
         bits = rng.random((n_samples, prototypes.shape[1]), dtype=np.float32) < prototypes[component]
@@ -215,22 +214,6 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 f"X has {width} features, but BernoulliMixture is expecting {self.n_features_in_} features as input"
             )
-
-
-_seeded = threading.local()  # one RandomState per thread, to be seeded again and again
-
-
-def _first_draw(random_state: Any) -> int:
-    """What ``check_random_state(random_state).randint(2**31)`` draws.
-
-    A new RandomState asks the system for entropy even if it is given a seed, which takes a tenth of a small fit.
-    """
-    if isinstance(random_state, int | np.integer) and 0 <= random_state < 2**32:
-        if not hasattr(_seeded, "source"):
-            _seeded.source = np.random.RandomState()
-        _seeded.source.seed(random_state)
-        return int(_seeded.source.randint(2**31))
-    return int(check_random_state(random_state).randint(2**31))
 
 
 def _to_numpy(values: Result) -> npt.NDArray[Any]:

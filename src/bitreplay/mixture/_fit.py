@@ -7,7 +7,7 @@ the data is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import torch
-from joblib import effective_n_jobs
 from torch import distributed
 
+from bitreplay._arguments import threads
 from bitreplay.bits import BitsLike, PackedBits, pack
 from bitreplay.errors import InputError
 from bitreplay.mixture._options import EMOptions
@@ -25,7 +25,7 @@ from bitreplay.mixture._packed_engine import PackedEngine
 from bitreplay.mixture._run import Floats, Run, drop, reseed, starts
 from bitreplay.mixture._torch_engine import TorchEngine
 
-__all__ = ["Mixture", "fit_mixtures", "one_component"]
+__all__ = ["Mixture", "fit_mixtures"]
 
 BATCH_BYTES = 64 * 2**20  # on other devices the starts of so many classes are batched: bounds the memory at D = 12544
 
@@ -76,7 +76,7 @@ def fit_mixtures(
     options: EMOptions | None = None,
     *,
     generators: Sequence[np.random.Generator] | None = None,
-    n_jobs: int = 1,
+    n_jobs: int | None = 1,
     group: distributed.ProcessGroup | None = None,
 ) -> list[Mixture]:
     """Fit one Bernoulli mixture per class.
@@ -91,8 +91,8 @@ def fit_mixtures(
     generators : sequence of numpy Generators, optional
         One source of randomness per class, so that a class comes out the same whatever it is fitted together with.
         Seeds 0, 1, 2, ... by default.
-    n_jobs : int
-        Threads, -1 for all cores; the result does not depend on it.
+    n_jobs : int or None
+        Threads, -1 for all cores, None for one; the result does not depend on it.
     group : torch.distributed.ProcessGroup, optional
         Each process of the group passes its own part of every class (some may be empty), and all get the same mixtures:
         those of all samples together. Generators must be the same in all processes.
@@ -113,17 +113,23 @@ def fit_mixtures(
     options = EMOptions() if options is None else options
     if not isinstance(options, EMOptions):
         raise InputError(f"options must be EMOptions or None; got {options!r}")
+    if not isinstance(classes, Collection):  # packed bits are none: their rows would be fitted as classes
+        raise InputError(f"classes must be a list with one matrix per class; got {type(classes).__name__}")
     if generators is None:
         generators = [np.random.default_rng(seed) for seed in range(len(classes))]
     if len(generators) != len(classes):
         raise InputError(f"one generator per class is expected; got {len(generators)} for {len(classes)} classes")
+    for generator in generators:
+        if not isinstance(generator, np.random.Generator):
+            raise InputError(f"generators must be NumPy generators; got {type(generator).__name__}")
+    n_threads = threads(n_jobs)
     if group is not None:
         parts = [_tensor(part) for part in classes]
         return _fit_batch(TorchEngine(parts, options, group), options, generators) if parts else []
     samples = _check_classes(classes)
     packed = [bits for bits in samples if isinstance(bits, PackedBits)]
     if packed:
-        return _fit_on_threads(packed, options, generators, effective_n_jobs(n_jobs))
+        return _fit_on_threads(packed, options, generators, n_threads)
     mixtures: list[Mixture] = []
     for batch in _batches(samples, options):
         tensors = [bits for i in batch if isinstance(bits := samples[i], torch.Tensor)]
@@ -132,15 +138,10 @@ def fit_mixtures(
 
 
 def _tensor(samples: BitsLike) -> torch.Tensor:
-    """Checked bits as a tensor, on the device where they are."""
+    """Bits as a tensor: as they are on another device, checked where they come from the CPU."""
     if isinstance(samples, torch.Tensor) and samples.device.type != "cpu":
         return samples
     return torch.from_numpy(pack(samples).unpack())
-
-
-def one_component(centroid: Floats, count: int) -> Mixture:
-    """The mixture of one prototype, which is the mean in closed form."""
-    return Mixture(centroid[None].astype(np.float32), np.ones(1), count)
 
 
 def _check_classes(classes: Sequence[BitsLike]) -> Sequence[PackedBits | torch.Tensor]:
@@ -213,8 +214,8 @@ def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.rando
 
     mixtures = []
     for i, centroid in enumerate(centroids):
-        if i not in best:
-            mixtures.append(one_component(centroid, engine.n_samples[i]))
+        if i not in best:  # one prototype: the mean, in closed form
+            mixtures.append(Mixture(centroid[None].astype(np.float32), np.ones(1), engine.n_samples[i]))
             continue
         run = best[i]
         prototypes = run.prototypes.astype(np.float32)
