@@ -98,10 +98,21 @@ def test_constant_bits_are_no_obstacle():
     assert (scores.argmax(1) == 0).mean() > 0.8
 
 
-@pytest.mark.parametrize("options", [{"blend": -0.1}, {"blend": 1.1}, {"ridge": 0.0}, {"blend": float("nan")}])
+@pytest.mark.parametrize(
+    "options", [{"blend": -0.1}, {"blend": 1.1}, {"ridge": 0.0}, {"ridge": float("inf")}, {"blend": float("nan")}]
+)
 def test_bad_options_are_refused(options):
     with pytest.raises(InputError):
         ClosedForm(**options)
+
+
+@pytest.mark.parametrize("head", [ClosedForm(), Bayes()], ids=["closed_form", "bayes"])
+@pytest.mark.parametrize("n", [3, 600])  # few rows go through BLAS, many through a kernel that must not be asked
+@pytest.mark.parametrize("width", [39, 41, 200])
+def test_bits_of_another_width_are_refused(head, n, width):
+    fitted = head.fit(make_memory(3, 40, [2]), Identity(), 0)
+    with pytest.raises(InputError, match=f"rows of {width} bits, expected 40"):
+        fitted.scores(pack(np.ones((n, width), np.uint8)))
 
 
 def test_bayes_is_the_likelihood_of_the_stored_mixture():

@@ -214,11 +214,26 @@ def test_spatial_embeddings_of_a_quicknet():
         {"prior": "x"},
         {"hidden": (0,)},
         {"module": 5},
+        {"lr": float("nan")},
+        {"momentum": float("inf")},
+        {"device": "abacus"},
     ],
 )
 def test_bad_options_are_refused(options):
     with pytest.raises(InputError):
         Replay(**options)
+
+
+def test_what_cannot_be_trained_is_refused():
+    train, _ = problem(3)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    with pytest.raises(InputError, match="no class"):
+        Replay().fit(BinaryMemory(4, 64), Identity(), 0)
+    with pytest.raises(InputError, match=r"torch\.nn\.Module"):
+        Replay(module=lambda n_inputs, n_classes: None).fit(memory, Identity(), 0)
+    with pytest.raises(InputError, match=r"\(128, 3\); got \(128, 2\)"):
+        Replay(module=lambda n_inputs, n_classes: torch.nn.Linear(n_inputs, 2)).fit(memory, Identity(), 0)
 
 
 def test_old_classes_always_get_a_row():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,8 +12,8 @@ from bitreplay._products import product
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.heads._head import Scores
-from bitreplay.memory import BinaryMemory, Label
+from bitreplay.heads._head import FromMemory, Scores
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import linear_form
 
 __all__ = ["Bayes"]
@@ -23,13 +22,20 @@ CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quan
 
 
 @dataclass(frozen=True)
-class Bayes:
+class Bayes(FromMemory):
     """log p(z | c) under each class's mixture, every class being equally likely beforehand.
 
     Parameters
     ----------
     clamp : float
         Prototypes are kept in [clamp, 1 - clamp].
+
+    Examples
+    --------
+    >>> from bitreplay import GBMClassifier
+    >>> clf = GBMClassifier(head=Bayes(clamp=0.1), binarizer="identity").fit([[0, 1], [1, 0]], ["mug", "cup"])
+    >>> clf.predict_proba([[0, 1]]).round(2)  # the odds are (0.9 / 0.1)^2
+    array([[0.01, 0.99]])
     """
 
     clamp: float = CLAMP
@@ -44,7 +50,7 @@ class Bayes:
             raise InputError(f"clamp must lie between 0 and 0.5; got {self.clamp!r}")
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
-        """Read the mixtures off the memory."""
+        """Read the mixtures off the memory, which takes no time."""
         if not len(memory):
             raise InputError("the memory holds no class to decide between")
         mixtures = [memory.mixture(label) for label in memory.labels]
@@ -56,12 +62,6 @@ class Bayes:
             _offsets=np.concatenate([offsets for _, offsets in forms]),
             _starts=np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp),
         )
-
-    def update(
-        self, memory: BinaryMemory, binarizer: Binarizer, samples: Mapping[Label, PackedBits], seed: int
-    ) -> Bayes:
-        """The same as `fit`: reading takes no time."""
-        return self.fit(memory, binarizer, seed)
 
     def scores(self, bits: PackedBits) -> Scores:
         """Log p(z | c)."""
@@ -82,9 +82,3 @@ class Bayes:
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
         return {"clamp": self.clamp}, {}
-
-    def restore(
-        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
-    ) -> Bayes:
-        """Read the mixtures off the reloaded memory."""
-        return self.fit(memory, binarizer, seed)

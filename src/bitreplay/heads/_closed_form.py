@@ -13,7 +13,6 @@ linear discriminant analysis.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,8 +24,8 @@ from bitreplay._products import product
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.heads._head import Scores
-from bitreplay.memory import BinaryMemory, Label
+from bitreplay.heads._head import FromMemory, Scores
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture
 
 __all__ = ["ClosedForm"]
@@ -53,7 +52,7 @@ class Moments:
 
 
 @dataclass(frozen=True)
-class ClosedForm:
+class ClosedForm(FromMemory):
     """Discriminant analysis with a covariance per class, from the memory alone.
 
     Parameters
@@ -62,6 +61,13 @@ class ClosedForm:
         a in [0, 1]: how much of the correlations is shared by all classes.
     ridge : float
         lam > 0: how much of the mean variance is added to every feature.
+
+    Examples
+    --------
+    >>> from bitreplay import GBMClassifier
+    >>> clf = GBMClassifier(head=ClosedForm(ridge=0.1), binarizer="identity").fit([[0, 1], [1, 0]], ["mug", "cup"])
+    >>> clf.predict([[0, 1]]).tolist()
+    ['mug']
     """
 
     blend: float = 0.8  # ours: from a prototype on CIFAR-100; benchmarks/head_options.py: 0.7 to 0.9 do as well
@@ -76,11 +82,11 @@ class ClosedForm:
     def __post_init__(self) -> None:
         if not isinstance(self.blend, int | float) or not 0 <= self.blend <= 1:
             raise InputError(f"blend must lie in [0, 1]; got {self.blend!r}")
-        if not isinstance(self.ridge, int | float) or not self.ridge > 0:
-            raise InputError(f"ridge must be positive; got {self.ridge!r}")
+        if not isinstance(self.ridge, int | float) or not 0 < self.ridge < np.inf:
+            raise InputError(f"ridge must be positive and finite; got {self.ridge!r}")
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
-        """Solve for all classes of the memory."""
+        """Solve for all classes of the memory: a new class changes what all of them share."""
         if not len(memory):
             raise InputError("the memory holds no class to decide between")
         moments = [Moments.of(memory.mixture(label)) for label in memory.labels]
@@ -126,12 +132,6 @@ class ClosedForm:
         )
         return replace(self, _n_classes=n_classes, _weights=weights.astype(np.float32), _offsets=offsets)
 
-    def update(
-        self, memory: BinaryMemory, binarizer: Binarizer, samples: Mapping[Label, PackedBits], seed: int
-    ) -> ClosedForm:
-        """The same as `fit`: a new class changes what all classes share, so everything is solved again."""
-        return self.fit(memory, binarizer, seed)
-
     def scores(self, bits: PackedBits) -> Scores:
         """Half the negative Mahalanobis distance, up to a common constant."""
         if not self._n_classes:
@@ -152,12 +152,6 @@ class ClosedForm:
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
         return {"blend": self.blend, "ridge": self.ridge}, {}
-
-    def restore(
-        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
-    ) -> ClosedForm:
-        """Solve again from the reloaded memory."""
-        return self.fit(memory, binarizer, seed)
 
 
 def _gram(rows: Floats, factor: float) -> Floats:

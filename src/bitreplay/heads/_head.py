@@ -7,7 +7,7 @@ place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["Head", "Scores"]
+__all__ = ["FromMemory", "Head", "Scores"]
 
 Scores = npt.NDArray[np.float64]
 
@@ -48,3 +48,23 @@ class Head(Protocol):
         self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
     ) -> Head:
         """The learned head again after a reload."""
+
+
+class FromMemory:
+    """What heads share that learn nothing beyond the memory: when it changes, they are computed from it again."""
+
+    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Self:
+        """A head for all classes of a memory."""
+        raise TypeError(f"{type(self).__name__} does not say how it is computed")
+
+    def update(
+        self, memory: BinaryMemory, binarizer: Binarizer, samples: Mapping[Label, PackedBits], seed: int
+    ) -> Self:
+        """The same as `fit`."""
+        return self.fit(memory, binarizer, seed)
+
+    def restore(
+        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
+    ) -> Self:
+        """The same as `fit`, from the reloaded memory."""
+        return self.fit(memory, binarizer, seed)

@@ -7,9 +7,7 @@ memory anew for every batch. From the memory alone (after `forget`, or on anothe
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,15 +23,13 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate
 from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
+from bitreplay.heads._network import MakeModule, make_layers, threads_for
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
 __all__ = ["MakeModule", "OptimizerName", "Replay", "make_layers"]
 
-MakeModule = Callable[[int, int], nn.Module]
 OptimizerName = Literal["sgd", "adam"]
-
-SMALL = 2**20  # ours: parameters of a G that one thread trains fastest
 
 
 @dataclass(frozen=True)
@@ -60,6 +56,14 @@ class Replay:
         How old classes are drawn.
     device : str, optional
         Where to train; a GPU if there is one.
+
+    Examples
+    --------
+    >>> from bitreplay import GBMClassifier
+    >>> head = Replay(epochs=1, min_steps=50)
+    >>> clf = GBMClassifier(head=head, binarizer="identity").fit([[0, 1], [1, 0]], ["mug", "cup"])
+    >>> clf.predict([[0, 1]]).tolist()
+    ['mug']
     """
 
     hidden: Sequence[int] = ()  # sec. 4, "The classifier G consists of a linear projection"
@@ -86,7 +90,7 @@ class Replay:
                 raise InputError(f"{name} must be an integer of at least {least}; got {value!r}")
         for name in ("lr", "momentum", "weight_decay"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or value < 0 or (name == "lr" and value == 0):
+            if not isinstance(value, int | float) or not 0 <= value < math.inf or (name == "lr" and value == 0):
                 raise InputError(
                     f"{name} must be a {'positive' if name == 'lr' else 'non-negative'} number; got {value!r}"
                 )
@@ -95,6 +99,12 @@ class Replay:
                 raise InputError(f"{name} must be one of {', '.join(words)}; got {value!r}")
         if not isinstance(self.hidden, Sequence) or any(not isinstance(w, int) or w < 1 for w in self.hidden):
             raise InputError(f"hidden must be a sequence of positive integers; got {self.hidden!r}")
+        try:
+            torch.device(self.device or "cpu")
+        except (RuntimeError, TypeError):
+            raise InputError(
+                f"device must be one that torch knows, such as 'cpu' or 'cuda:0'; got {self.device!r}"
+            ) from None
         if self.module is not None and (isinstance(self.module, nn.Module) or not callable(self.module)):
             raise InputError(f"module must make G when called with (n_inputs, n_classes); got {self.module!r}")
 
@@ -116,6 +126,8 @@ class Replay:
         Who wants to watch is called after every epoch, with the share of right answers on its batches while it was
         trained on them, and the head as it then is.
         """
+        if not len(memory):
+            raise InputError("the memory holds no class to decide between")
         generator = np.random.default_rng(seed)
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         n_inputs = memory.n_features // binarizer.bits_per_feature
@@ -124,12 +136,15 @@ class Replay:
         steps_per_epoch = self._steps_per_epoch(memory, samples)
         n_steps = max(self.min_steps, self.epochs * steps_per_epoch)
         right: list[float] = []
-        with _threads_for(network):
+        with threads_for(network):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
                 for group in optimizer.param_groups:
                     group["lr"] = self.lr * (1 + math.cos(math.pi * step / n_steps)) / 2
                 inputs = binarizer.decode(torch.from_numpy(bits)).to(device)
                 outputs, classes = network(inputs), torch.from_numpy(targets).to(device)
+                if step == 0 and outputs.shape != (len(bits), len(memory)):
+                    shape = tuple(outputs.shape)
+                    raise InputError(f"G must give a score per row and class, {(len(bits), len(memory))}; got {shape}")
                 loss = nn.functional.cross_entropy(outputs, classes)
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -194,6 +209,8 @@ class Replay:
             network = (
                 self.module(n_inputs, len(labels)) if self.module else make_layers(n_inputs, self.hidden, len(labels))
             )
+        if not isinstance(network, nn.Module):
+            raise InputError(f"module must make a torch.nn.Module; it made {network!r}")
         if self._network is None:
             return network
         rows = [labels.index(label) for label in self._labels]
@@ -254,27 +271,6 @@ class Replay:
         network = replace(self, _network=None)._grown(n_inputs, memory.labels, seed)
         network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
         return replace(self, _network=network.eval(), _labels=memory.labels, _binarizer=binarizer)
-
-
-@contextlib.contextmanager
-def _threads_for(network: nn.Module) -> Iterator[None]:
-    """One thread for a small G: its matrices are too small to share, and on busy cores threads wait for each other."""
-    before = torch.get_num_threads()
-    small = sum(p.numel() for p in network.parameters()) < SMALL
-    torch.set_num_threads(1 if small else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def make_layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Module:
-    """G made of linear layers with ReLU between them."""
-    widths = [n_inputs, *hidden]
-    layers: list[nn.Module] = []
-    for before, after in itertools.pairwise(widths):
-        layers += [nn.Linear(before, after), nn.ReLU()]
-    return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
 
 
 def _balanced_rows(

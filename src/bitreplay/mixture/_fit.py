@@ -50,6 +50,16 @@ class Mixture:
         Objective per sample of the chosen start after 0, 1, 2, ... steps.
     reseeded : tuple of int
         The steps at which components were re-seeded or merged away; only there may a likelihood fall.
+
+    Examples
+    --------
+    A mixture need not be fitted; a memory takes one of any origin:
+
+    >>> from bitreplay import BinaryMemory
+    >>> memory = BinaryMemory(bits=2)
+    >>> memory.add("cup", Mixture(np.array([[0.0, 0.3, 1.0]], dtype=np.float32), np.ones(1), count=20))
+    >>> memory.mixture("cup").prototypes.round(2)
+    array([[0.  , 0.33, 1.  ]], dtype=float32)
     """
 
     prototypes: npt.NDArray[np.float32]

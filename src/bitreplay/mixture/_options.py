@@ -45,6 +45,12 @@ class EMOptions:
         A component resting on fewer samples than this is re-seeded, and in the end merged away. 0 switches this off.
     clamp : float
         Prototypes are kept in [clamp, 1 - clamp] wherever a logarithm is taken.
+
+    Examples
+    --------
+    >>> paper = EMOptions(n_components=8, weights="fixed", objective="expected")
+    >>> paper.components_for(500), paper.components_for(12)  # few samples, few prototypes
+    (8, 2)
     """
 
     n_components: int = 8  # table 1, "K=8"
