@@ -297,6 +297,11 @@ def test_a_failed_call_leaves_everything_as_it_was(options, call):
         {"reject": -0.1},
         {"encoder": 3},
         {"em": EMOptions, "prototypes": 3},
+        {"head": [1]},
+        {"head": Replay},
+        {"binarizer": GOOD[0]},
+        {"n_jobs": 0},
+        {"random_state": "x"},
     ],
 )
 def test_bad_options_are_refused_at_the_first_fit_and_leave_nothing_behind(options):

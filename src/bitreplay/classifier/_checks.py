@@ -27,7 +27,7 @@ def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | 
     """Features as a float32 matrix, or packed bits as they are; notes or compares their number and names."""
     if isinstance(X, PackedBits):
         binarizer = estimator.binarizer if reset else estimator.binarizer_
-        if not (binarizer == "identity" or isinstance(binarizer, Identity)):
+        if not (isinstance(binarizer, Identity) or (isinstance(binarizer, str) and binarizer == "identity")):
             raise InputError("packed bits can only be used with binarizer='identity'; this classifier takes features")
         if not len(X):
             raise InputError("found 0 samples; at least 1 is required")
@@ -58,7 +58,7 @@ def check_labels(
         vector = column_or_1d(to_numpy(y) if isinstance(y, torch.Tensor) else y, warn=True)
         assert_all_finite(vector, input_name="y")
         check_classification_targets(vector)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # scikit-learn has both for labels that it cannot use
         raise InputError(str(error)) from None
     if len(vector) != n_samples:
         raise InputError(f"one label per sample is expected; got {len(vector)} labels for {n_samples} samples")

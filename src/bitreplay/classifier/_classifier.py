@@ -6,27 +6,25 @@ images → features → **bits → memory/head → class**.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bitreplay.binarizers import Binarizer, Identity, Thermometer
+from bitreplay._arguments import first_draw, threads
+from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.classifier._checks import check_features, check_labels, check_reject, sorted_classes
 from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._learning import held_out_temperature, remember, seed_for
+from bitreplay.classifier._parts import make_binarizer, make_head, make_options
 from bitreplay.errors import InputError
-from bitreplay.heads import HEADS, Head, fit_temperature
+from bitreplay.heads import Head, fit_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label, label_array, read_file, write_file
 from bitreplay.mixture import EMOptions
 
@@ -160,27 +158,27 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._learn(X, y, classes, first=not hasattr(self, "memory_"))
 
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, *, first: bool) -> GBMClassifier:
-        options = self._options()
+        options = make_options(self.em, self.prototypes)
         check_reject(self.reject)
-        threads = effective_n_jobs(self.n_jobs)
+        n_threads = threads(self.n_jobs)
         before = dict(self.__dict__)
         try:
             features = check_features(self, X, reset=first)
             labels, which = check_labels(y, len(features), () if first else self.memory_.labels, classes)
-            seed = int(check_random_state(self.random_state).randint(2**31)) if first else self.seed_
+            seed = first_draw(self.random_state) if first else self.seed_
             calls = 0 if first else self.n_calls_
-            binarizer = self._make_binarizer(features) if first else self.binarizer_
+            binarizer = make_binarizer(self.binarizer, self.p, features) if first else self.binarizer_
             bits = features if isinstance(features, PackedBits) else binarizer.pack(features)
             width = features.shape[1]
             previous = BinaryMemory(self.bits, binarizer.fingerprint(width, self.encoder)) if first else self.memory_
-            head = self._make_head() if first else self.head_
+            head = make_head(self.head) if first else self.head_
             samples = {label: bits[np.flatnonzero(which == i)] for i, label in enumerate(labels)}
 
             temperature = None if first else self.temperature_
             if self.reject is not None and temperature is None:
-                how = (options, seed, calls, threads)
+                how = (options, seed, calls, n_threads)
                 temperature = held_out_temperature(previous, binarizer, head, samples, *how)
-            memory, gathered = remember(previous, samples, options, seed, calls, threads)
+            memory, gathered = remember(previous, samples, options, seed, calls, n_threads)
             head = head.update(memory, binarizer, gathered, seed_for(seed, "head", calls))
             learned = sorted_classes(memory.labels)
         except BaseException:
@@ -274,42 +272,6 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | os.PathLike[str], *, head: Head | None = None) -> GBMClassifier:
         """Read a classifier. A replay head with a module of the user's own needs that head as an argument again."""
         return from_content(cls, *read_file(path), os.fspath(path), head)
-
-    # ------------------------------------------------------------------ parts
-
-    def _options(self) -> EMOptions:
-        if not isinstance(self.em, EMOptions | None):
-            raise InputError(f"em must be EMOptions or None; got {self.em!r}")
-        if (
-            isinstance(self.prototypes, bool)
-            or not isinstance(self.prototypes, int | np.integer)
-            or self.prototypes < 1
-        ):
-            raise InputError(f"prototypes (K) must be a positive integer; got {self.prototypes!r}")
-        return replace(self.em or EMOptions(), n_components=int(self.prototypes))
-
-    def _make_binarizer(self, features: Array | PackedBits) -> Binarizer:
-        binarizer: Binarizer
-        if isinstance(self.binarizer, Binarizer):
-            binarizer = copy.deepcopy(self.binarizer)
-            if isinstance(binarizer, Thermometer) and len(binarizer.thresholds):
-                return binarizer  # calibrated elsewhere: shared thresholds are the point of giving it
-        elif self.binarizer == "thermometer":
-            binarizer = Thermometer(self.p, calibrated=True)
-        elif self.binarizer == "identity":
-            binarizer = Identity()
-        else:
-            raise InputError(f"binarizer must be 'thermometer', 'identity' or a Binarizer; got {self.binarizer!r}")
-        if not isinstance(features, PackedBits):
-            binarizer.calibrate(features)
-        return binarizer
-
-    def _make_head(self) -> Head:
-        if not isinstance(self.head, str) and hasattr(self.head, "update") and not isinstance(self.head, type):
-            return self.head
-        if self.head not in HEADS:
-            raise InputError(f"head must be one of {', '.join(HEADS)} or a Head; got {self.head!r}")
-        return HEADS[self.head]()
 
     def _bits(self, features: Array | PackedBits) -> PackedBits:
         return features if isinstance(features, PackedBits) else self.binarizer_.pack(features)
