@@ -216,6 +216,11 @@ def test_refusal_of_what_is_no_matrix(shape: tuple[int, ...]) -> None:
         pack(torch.zeros(shape))
 
 
+def test_refusal_of_rows_of_different_lengths() -> None:
+    with pytest.raises(InputError, match="different lengths"):
+        pack([[1, 0], [1]])
+
+
 @pytest.mark.parametrize("values", [[["0", "1"]], [[0j, 1]], [[None, 1]]])
 def test_refusal_of_what_is_no_number(values: list[list[object]]) -> None:
     with pytest.raises(InputError, match="numbers"):

@@ -120,6 +120,17 @@ FAILING_CALLS: dict[str, tuple[type[BitreplayError], str, Call]] = {
         "RandomState",
         lambda m: m.sample(5, generator=np.random.RandomState(0)),  # type: ignore[arg-type]
     ),
+    "sample a truth": (InputError, "positive integer", lambda m: m.sample(True)),
+    "replace by nothing": (InputError, "needs a Mixture", lambda m: m.replace({"cup": None})),  # type: ignore[dict-item]
+    "replace a list": (InputError, "dictionary", lambda m: m.replace(["cup"])),  # type: ignore[arg-type]
+    "add a list": (InputError, "dictionary", lambda m: m.add_all([mixture()])),  # type: ignore[arg-type]
+    "add with a text as fingerprint": (
+        InputError,
+        "fingerprint",
+        lambda m: m.add("new", mixture(), fingerprint="net"),  # type: ignore[arg-type]
+    ),
+    "enrol a list": (InputError, "dictionary", lambda m: m.enrol([np.ones((9, D))])),  # type: ignore[arg-type]
+    "enrol with a negative seed": (InputError, "seed", lambda m: m.enrol({"new": np.ones((9, D))}, seed=-1)),
     "sample with no threads": (InputError, "n_jobs", lambda m: m.sample(5000, n_jobs=0)),
     "sample with fewer threads": (InputError, "n_jobs", lambda m: m.sample(5000, n_jobs=-1)),
 }

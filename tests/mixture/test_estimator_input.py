@@ -104,6 +104,14 @@ def test_what_is_not_finite_is_refused(value: float, binarize: float | None) -> 
     np.testing.assert_array_equal(mixture.prototypes_, before)
 
 
+@pytest.mark.parametrize("options", [{"random_state": -1}, {"random_state": "x"}, {"n_jobs": 0}], ids=repr)
+def test_a_refused_option_changes_nothing(options: dict[str, Any]) -> None:
+    mixture = BernoulliMixture(2, **options)
+    with pytest.raises(InputError, match=next(iter(options))):
+        mixture.fit(np.eye(6))
+    assert not [name for name in vars(mixture) if name.endswith("_")]
+
+
 def test_a_fit_that_is_refused_changes_nothing(bits: naive.Bits) -> None:
     mixture = BernoulliMixture(3, binarize=None, random_state=0).fit(bits)
     before = mixture.score_samples(bits)

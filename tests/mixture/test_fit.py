@@ -279,6 +279,21 @@ def test_bad_classes(classes: list[np.ndarray], message: str) -> None:
         fit_mixtures(classes)
 
 
+def test_a_matrix_is_not_a_list_of_classes() -> None:
+    """The rows of packed bits would each be fitted as a class."""
+    for bits in (pack(np.ones((3, 4))), None, 7):
+        with pytest.raises(InputError, match="one matrix per class"):
+            fit_mixtures(bits)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
+def test_threads_are_a_number(n_jobs: object) -> None:
+    with pytest.raises(InputError, match="n_jobs"):
+        fit_mixtures([np.ones((3, 4))], n_jobs=n_jobs)  # type: ignore[arg-type]
+
+
 def test_one_generator_per_class() -> None:
+    with pytest.raises(InputError, match="NumPy generators; got int"):
+        fit_mixtures([np.ones((3, 3))], generators=[0])  # type: ignore[list-item]
     with pytest.raises(InputError, match="got 2 for 1 classes"):
         fit_mixtures([np.ones((3, 3))], generators=rngs(0, 1))
