@@ -149,6 +149,13 @@ def test_rejection_answers_unknown_for_strangers_and_seldom_for_known_classes(di
     assert set(named.predict(test)) <= {*"01234567", "unknown"}
 
 
+def test_labels_that_mean_nothing_leave_no_confidence():
+    """Calibrated on samples that it has learned from, the classifier would be sure of itself."""
+    rng = np.random.default_rng(0)
+    clf = GBMClassifier(reject=0.5, random_state=0).fit(rng.normal(size=(200, 100)), rng.integers(2, size=200))
+    assert clf.predict_proba(rng.normal(size=(200, 100))).max(1).mean() < 0.7
+
+
 def test_calibration_on_held_out_data_makes_confidence_honest(digits):
     train, test, y_train, y_test = digits
     clf = GBMClassifier(p=4, random_state=0).fit(train, y_train)

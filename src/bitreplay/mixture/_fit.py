@@ -229,7 +229,7 @@ def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.rando
             continue
         run = best[i]
         prototypes = run.prototypes.astype(np.float32)
-        prototypes[:, centroid == 1] = 1.0  # a bit that is always set is exactly 1 despite the rounding of sums
+        prototypes[:, centroid == 1] = 1.0  # always set is exactly 1, whatever sums round to (float32 on MPS)
         mixtures.append(
             Mixture(
                 prototypes=prototypes,
