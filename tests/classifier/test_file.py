@@ -106,6 +106,14 @@ def test_a_memory_file_is_not_a_classifier(tmp_path):
         GBMClassifier.load(tmp_path / "memory.safetensors")
 
 
+def test_a_memory_beside_other_thresholds_is_refused(tmp_path):
+    clf, other = (GBMClassifier(random_state=0).fit(scale * X, Y) for scale in (1, 2))
+    clf.binarizer_ = other.binarizer_
+    clf.save(tmp_path / "clf.safetensors")
+    with pytest.raises(FileFormatError, match="other thresholds"):
+        GBMClassifier.load(tmp_path / "clf.safetensors")
+
+
 def test_damaged_files_are_refused(tmp_path):
     path = tmp_path / "clf.safetensors"
     clf = GBMClassifier(head="replay", random_state=0).fit(X[:200], Y[:200])
