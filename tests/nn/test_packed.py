@@ -185,6 +185,14 @@ def test_maps_of_sums_come_out_as_torch_lays_them_out():
     np.testing.assert_array_equal(pack_network(network)(x.numpy()), network(x).detach().numpy())
 
 
+def test_what_the_first_layer_takes_as_it_is_must_be_signs():
+    network = nn.Sequential(nn.Flatten(), BinaryLinear(6, 4, binarize_input=False))
+    signs = torch.where(torch.randn(5, 6) >= 0, 1.0, -1.0)
+    np.testing.assert_array_equal(pack_network(network)(signs.numpy()), network(signs).detach().numpy())
+    with pytest.raises(InputError, match="±1 only"):
+        pack_network(network)(0.5 * signs.numpy())
+
+
 @pytest.mark.parametrize("duplicate", [True, False])
 def test_the_binary_classifier_is_packed(duplicate):
     classifier = BinaryClassifier(100, 7, hidden=33, duplicate=duplicate)
@@ -206,10 +214,11 @@ def test_the_binary_classifier_is_its_formula_and_two_weights_can_leave_an_input
 def test_what_cannot_be_packed_is_refused():
     conv, linear = BinaryConv2d(2, 4, 3), BinaryLinear(4, 4, binarize_input=False)
     for network, message in (
-        (nn.Sequential(nn.Conv2d(2, 4, 3)), "Conv2d"),
+        (nn.Sequential(nn.Flatten()), "without binary layers"),
+        (nn.Sequential(nn.Conv2d(2, 4, 3), conv), "Conv2d"),
         (nn.Sequential(conv, nn.ReLU(), Sign()), "ReLU"),
         (nn.Sequential(conv, nn.MaxPool2d(3), Sign()), "2x2"),
-        (nn.Sequential(conv, nn.MaxPool2d(2)), "without a sign"),
+        (nn.Sequential(conv, nn.MaxPool2d(2)), "without a sign: MaxPool2d"),
         (nn.Sequential(linear, SignBatchNorm(4)), "without a sign"),
         (nn.Sequential(linear, linear), "without a sign"),
         (nn.Sequential(linear, nn.MaxPool2d(2), Sign()), "BinaryLinear"),

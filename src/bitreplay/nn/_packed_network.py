@@ -40,15 +40,26 @@ class PackedNetwork:
         Each from bits, as bytes, to bits; the last one perhaps to sums or scores.
     takes_images : bool
         Whether the first layer takes images as bytes; else it takes numbers of which the signs count.
+    binarizes : bool
+        Whether the PyTorch network takes the signs of those numbers; else they must be ±1 already.
     gives_bits : bool
         Whether bits come out, and are to be packed.
     nbytes : int
         Bytes of all packed weights.
+
+    Examples
+    --------
+    >>> packed = pack_network(nn.Sequential(BinaryLinear(100, 64), Sign()))
+    >>> packed.nbytes, packed(np.zeros((3, 100), dtype=np.float32)).shape
+    (800, (3, 64))
     """
 
-    def __init__(self, steps: list[Step], *, takes_images: bool, gives_bits: bool, nbytes: int) -> None:
+    def __init__(
+        self, steps: list[Step], *, takes_images: bool, binarizes: bool, gives_bits: bool, nbytes: int
+    ) -> None:
         self._steps = steps
         self.takes_images = takes_images
+        self.binarizes = binarizes
         self.gives_bits = gives_bits
         self.nbytes = nbytes
 
@@ -69,9 +80,7 @@ class PackedNetwork:
         bits = self._as_bits(np.asarray(inputs))
         parts = [self._run(bits[begin : begin + AT_ONCE]) for begin in range(0, max(1, len(bits)), AT_ONCE)]
         values = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        if not self.gives_bits:
-            return values
-        return pack(values if values.ndim == 2 else _flatten(values))
+        return pack(_flatten(values)) if self.gives_bits else values
 
     def _run(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         for step in self._steps:
@@ -83,6 +92,10 @@ class PackedNetwork:
             return inputs  # the first layer checks them
         if inputs.ndim not in (2, 4) or inputs.dtype.kind not in "if":
             raise InputError(f"expected numbers (N, C, H, W) or (N, d); got {inputs.dtype} of shape {inputs.shape}")
+        if not self.binarizes and not (np.abs(inputs) == 1).all():
+            raise InputError(
+                "the first layer takes its input as it is (binarize_input=False): packed, it takes ±1 only"
+            )
         bits = (inputs >= 0).astype(np.uint8)
         return np.ascontiguousarray(bits.transpose(0, 2, 3, 1)) if bits.ndim == 4 else bits
 
@@ -109,9 +122,11 @@ def pack_network(network: nn.Module) -> PackedNetwork:
     if isinstance(network, BinaryClassifier):
         return _pack_classifier(network)
     modules = list(_leaves(network))
+    layers = binary_layers(network)
+    if not layers:
+        raise InputError("a network without binary layers cannot be packed")
     steps: list[Step] = []
     at, gives_bits, nbytes = 0, True, 0
-    takes_images = bool(modules) and isinstance(modules[0], ThermometerConv2d)
     while at < len(modules):
         module = modules[at]
         if isinstance(module, nn.Flatten):
@@ -134,7 +149,13 @@ def pack_network(network: nn.Module) -> PackedNetwork:
         if not gives_bits:
             steps.append(_scale(before_sign, isinstance(module, BinaryConv2d)))
         at = following
-    return PackedNetwork(steps, takes_images=takes_images, gives_bits=gives_bits, nbytes=nbytes)
+    return PackedNetwork(
+        steps,
+        takes_images=isinstance(modules[0], ThermometerConv2d),
+        binarizes=layers[0].binarize_input,
+        gives_bits=gives_bits,
+        nbytes=nbytes,
+    )
 
 
 def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module | None, bool]:
@@ -159,7 +180,7 @@ def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module 
     later = [module for module in modules[at:] if not isinstance(module, nn.Flatten)]
     implied = bool(later) and isinstance(later[0], Layer) and later[0].binarize_input
     if not implied and (later or pool or not isinstance(before_sign, Gain | None)):
-        what = later[0] if later else before_sign
+        what = later[0] if later else before_sign or window
         raise InputError(f"cannot be packed without a sign: {type(what).__name__} after a binary layer")
     return at, pool, before_sign, implied
 
@@ -173,9 +194,11 @@ def _leaves(network: nn.Module) -> Iterator[nn.Module]:
         yield network
 
 
-def _flatten(maps: Bytes) -> Bytes:
-    """Values in the order of torch, channels first."""
-    return np.ascontiguousarray(maps.transpose(0, 3, 1, 2)).reshape(len(maps), math.prod(maps.shape[1:]))
+def _flatten(values: Bytes) -> Bytes:
+    """Values of maps in the order of torch, channels first; vectors as they are."""
+    if values.ndim == 2:
+        return values
+    return np.ascontiguousarray(values.transpose(0, 3, 1, 2)).reshape(len(values), math.prod(values.shape[1:]))
 
 
 def _scale(gain: nn.Module | None, is_map: bool) -> Step:
@@ -199,4 +222,6 @@ def _pack_classifier(classifier: BinaryClassifier) -> PackedNetwork:
         sums = output(np.concatenate([bits, hidden(bits)] * copies, axis=1))
         return np.float32(classifier.scale.gain) * sums.astype(np.float32)
 
-    return PackedNetwork([classify], takes_images=False, gives_bits=False, nbytes=hidden.nbytes + output.nbytes)
+    return PackedNetwork(
+        [classify], takes_images=False, binarizes=True, gives_bits=False, nbytes=hidden.nbytes + output.nbytes
+    )
