@@ -5,6 +5,7 @@ from torch import nn
 
 from bitreplay.errors import InputError
 from bitreplay.nn import (
+    BinaryClassifier,
     BinaryConv2d,
     BinaryLinear,
     LearnableThreshold,
@@ -142,6 +143,7 @@ def test_what_cannot_be_is_refused():
         (lambda: BinaryConv2d(4, 4, 3, clip=0.0), "clip"),
         (lambda: BinaryLinear(4, -1), "out_features"),
         (lambda: LearnableThreshold(0), "channels"),
+        (lambda: BinaryClassifier(4, 3, hidden=0), "hidden"),
         (lambda: ThermometerConv2d(3, 4, 3, levels=256), "levels"),
         (lambda: ThermometerConv2d(3, 4, 3)(torch.zeros(1, 1, 8, 8)), "images"),
     ):

@@ -19,6 +19,7 @@ from torch import nn
 from bitreplay.backbones._quicknet_weights import load_weights, published_weights
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryConv2d, binary_layers, sign
+from bitreplay.nn._layers import check_positive
 
 __all__ = ["QuickNet", "QuickNetTail", "quicknet", "quicknet_large", "quicknet_small"]
 
@@ -77,6 +78,7 @@ class QuickNet(nn.Module):
             raise InputError(f"tap must be one of {', '.join(get_args(Tap))}; got {tap!r}")
         if not isinstance(image_size, int) or image_size < 32:
             raise InputError(f"image_size must be an integer of at least 32; got {image_size!r}")
+        check_positive(n_classes=n_classes)
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=_stem(filters[0]))
         for section, (count, channels) in enumerate(zip(blocks, filters, strict=True), start=1):
             if section > 1:

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from bitreplay.errors import InputError
+from bitreplay.nn._layers import check_positive
 
 __all__ = ["ResNet"]
 
@@ -55,9 +56,7 @@ class ResNet(nn.Module):
             raise InputError(f"stem must be one of {', '.join(get_args(Stem))}; got {stem!r}")
         if len(blocks) != 4 or min(blocks) < 1:
             raise InputError(f"blocks must be four positive numbers; got {blocks!r}")
-        for name, value in (("width", width), ("stem_stride", stem_stride), ("in_channels", in_channels)):
-            if value < 1:
-                raise InputError(f"{name} must be a positive integer; got {value!r}")
+        check_positive(width=width, stem_stride=stem_stride, in_channels=in_channels)
         if stem == "imagenet":
             self.conv1 = nn.Conv2d(in_channels, width, 7, stride=2, padding=3, bias=False)
             self.maxpool: nn.Module = nn.MaxPool2d(3, stride=2, padding=1)

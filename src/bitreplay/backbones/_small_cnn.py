@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from bitreplay.errors import InputError
+from bitreplay.nn._layers import check_positive
 
 __all__ = ["SmallCNN"]
 
@@ -38,9 +38,7 @@ class SmallCNN(nn.Module):
         in_channels: int = 1,
     ) -> None:
         super().__init__()
-        for name, value in (("width", width), ("in_channels", in_channels)):
-            if value < 1:
-                raise InputError(f"{name} must be a positive integer; got {value!r}")
+        check_positive(width=width, in_channels=in_channels)
         self.layers = nn.Sequential(
             _layer(in_channels, width, stride=1),
             _layer(width, 2 * width, stride=2),

@@ -33,6 +33,11 @@ class Comparison:
         What sums are compared with.
     directions : ndarray of int64
         1 where bits are set from the threshold on upwards, -1 where from it on downwards.
+
+    Examples
+    --------
+    >>> Comparison(np.array([3, 3]), np.array([1, -1]))(np.array([[2, 2], [3, 3], [4, 4]])).tolist()
+    [[False, True], [True, True], [True, False]]
     """
 
     thresholds: npt.NDArray[np.int64]

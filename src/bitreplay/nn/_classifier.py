@@ -8,9 +8,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from bitreplay.errors import InputError
 from bitreplay.nn._activations import Gain, Sign
-from bitreplay.nn._layers import BinaryLinear
+from bitreplay.nn._layers import BinaryLinear, check_positive
 
 __all__ = ["BinaryClassifier"]
 
@@ -47,9 +46,8 @@ class BinaryClassifier(nn.Module):
         duplicate: bool = True,  # ISCAS 2024
     ) -> None:
         super().__init__()
+        check_positive(in_features=in_features, n_classes=n_classes, hidden=hidden)
         self.in_features, self.n_classes, self.duplicate = in_features, n_classes, duplicate
-        if hidden < 1:
-            raise InputError(f"hidden must be a positive integer; got {hidden!r}")
         self.sign = Sign()
         self.hidden = nn.Sequential(
             BinaryLinear(in_features, hidden, binarize_input=False), Gain(in_features**-0.5), Sign()

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from bitreplay.errors import InputError
 from bitreplay.nn._straight_through import sign
 
-__all__ = ["BinaryConv2d", "BinaryLinear", "LearnableThreshold", "binary_layers", "keep_clipped"]
+__all__ = ["BinaryConv2d", "BinaryLinear", "LearnableThreshold", "binary_layers", "check_positive", "keep_clipped"]
 
 
 class BinaryConv2d(nn.Module):
@@ -59,7 +60,7 @@ class BinaryConv2d(nn.Module):
     ) -> None:
         super().__init__()
         positive = {"in_channels": in_channels, "out_channels": out_channels, "kernel_size": kernel_size}
-        _check_positive(**positive, stride=stride, groups=groups)
+        check_positive(**positive, stride=stride, groups=groups)
         _check_clip(clip)
         if padding < 0:
             raise InputError(f"padding must not be negative; got {padding}")
@@ -119,7 +120,7 @@ class BinaryLinear(nn.Module):
 
     def __init__(self, in_features: int, out_features: int, clip: float = 1.0, binarize_input: bool = True) -> None:
         super().__init__()
-        _check_positive(in_features=in_features, out_features=out_features)
+        check_positive(in_features=in_features, out_features=out_features)
         _check_clip(clip)
         self.in_features, self.out_features = in_features, out_features
         self.clip, self.binarize_input = clip, binarize_input
@@ -163,7 +164,7 @@ class LearnableThreshold(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        _check_positive(channels=channels)
+        check_positive(channels=channels)
         self.threshold = nn.Parameter(torch.zeros(channels))
 
     def extra_repr(self) -> str:
@@ -176,7 +177,13 @@ class LearnableThreshold(nn.Module):
 
 
 def binary_layers(network: nn.Module) -> list[BinaryConv2d | BinaryLinear]:
-    """All layers of a network that have binary weights."""
+    """All layers of a network that have binary weights, in the order of its modules.
+
+    Examples
+    --------
+    >>> binary_layers(nn.Sequential(BinaryLinear(8, 4), nn.Linear(4, 2)))
+    [BinaryLinear(8, 4, clip=1.0, binarize_input=True)]
+    """
     return [module for module in network.modules() if isinstance(module, BinaryConv2d | BinaryLinear)]
 
 
@@ -213,9 +220,10 @@ def keep_clipped(optimizer: torch.optim.Optimizer, network: nn.Module) -> torch.
     return optimizer
 
 
-def _check_positive(**values: int) -> None:
+def check_positive(**values: int) -> None:
+    """Raise unless all of these are positive integers."""
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise InputError(f"{name} must be a positive integer; got {value!r}")
 
 

@@ -21,7 +21,6 @@ __all__ = ["PackedConv2d", "PackedLinear", "pack_bits"]
 
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
-Sums = npt.NDArray[np.int32]
 
 
 class PackedConv2d:

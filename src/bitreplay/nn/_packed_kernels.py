@@ -22,7 +22,6 @@ from bitreplay._lanes import LANES, Eight, kernel, load, store, zeros
 __all__ = ["PLACES", "code_images", "convolve_to_bits", "convolve_to_sums", "pack_maps"]
 
 PLACES = 4  # of the image counted together; also those of a 2x2 window of maximum pooling
-_ONE = np.uint64(1)
 
 
 @intrinsic
