@@ -25,7 +25,7 @@ def test_unknown_names_and_options_say_what_there_is():
         build_backbone("resnet18", widht=32)
 
 
-def test_features_are_counted_by_attribute_or_by_asking():
+def test_features_are_counted_by_asking():
     flatten = nn.Sequential(nn.Flatten(), nn.BatchNorm1d(48), nn.Linear(48, 5))
     flatten.train()
     assert count_features(flatten, (3, 4, 4)) == 5
@@ -35,6 +35,9 @@ def test_features_are_counted_by_attribute_or_by_asking():
     assert count_features(small, (1, 8, 8)) == small(torch.zeros(2, 1, 8, 8)).shape[1] == small.n_features
     with pytest.raises(InputError, match=r"features \(N, d\)"):
         count_features(nn.Conv2d(3, 4, 1), (3, 4, 4))
+    with pytest.raises(InputError, match="does not take images of 8 x 6 pixels and 3 channels"):
+        count_features(flatten, (3, 8, 6))
+    assert flatten.training
 
 
 def test_only_pretrained_backbones_name_a_data_set():
@@ -50,5 +53,8 @@ def test_only_pretrained_backbones_name_a_data_set():
 
 
 def test_a_word_where_a_number_is_wanted_is_refused():
-    with pytest.raises(InputError, match="small_cnn cannot be built with width='abc'"):
-        build_backbone("small_cnn", width="abc")
+    for width in ("abc", 1.5, None, 0):
+        with pytest.raises(InputError, match=f"width must be a positive integer; got {width!r}"):
+            build_backbone("small_cnn", width=width)
+    with pytest.raises(InputError, match="resnet18 cannot be built with blocks=2"):
+        build_backbone("resnet18", blocks=2)

@@ -33,5 +33,8 @@ def test_efficientnet_scaling_is_that_of_its_training():
 def test_refuses_what_are_not_bytes_or_channels():
     with pytest.raises(InputError, match="uint8"):
         Preprocessing()(torch.rand(2, 4, 4, 3))
+    for wrong in ({"std": (0.0,)}, {"size": 0}, {"interpolation": "nearest"}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            Preprocessing(**wrong)
     with pytest.raises(InputError, match="3 values"):
         Preprocessing((0.1, 0.2), (1.0, 1.0))(some_images(2, 4, 4, 3))

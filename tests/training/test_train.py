@@ -7,11 +7,12 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay.backbones import Preprocessing
+from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.data import load_dataset, make_scenario
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.training import PRESETS, TrainedNetwork, train_base
+from tests.backbones.keras_files import keras_layers, write_keras
 from tests.training.problems import TINY, tiny_task
 
 pytest.importorskip("lightning_fabric", reason="Lightning Fabric is not installed")
@@ -144,6 +145,50 @@ def test_a_damaged_file_is_refused(tmp_path):
     file.write_bytes(content)
     with pytest.raises(FileFormatError, match="altered"):
         TrainedNetwork.load(tmp_path)
+
+
+def test_a_network_from_a_file_of_weights_is_loaded_without_that_file(tmp_path):
+    pytest.importorskip("h5py")
+    shape = {"blocks": (1, 1, 1, 1), "filters": (8, 8, 8, 8), "image_size": 32}
+    options = replace(TINY, epochs=1, ste_epochs=0, image_sizes=(), augmentation="none")
+    task, keys = tiny_task(n=24, size=16, channels=3), []
+    for seed in (0, 1):
+        network = build_backbone("quicknet", weights=None, generator=torch.Generator().manual_seed(seed), **shape)
+        file = write_keras(tmp_path / "weights.h5", keras_layers(network))
+        started = {**shape, "weights": str(file)}
+        trained = train_base(task, "quicknet", options, backbone_options=started, folder=tmp_path / str(seed), **QUIET)
+        keys.append(trained.key)
+        file.unlink()
+        images = task.test.images
+        np.testing.assert_array_equal(
+            scores(TrainedNetwork.load(tmp_path / str(seed)), images), scores(trained, images)
+        )
+    assert trained.preprocessing == replace(BACKBONES["quicknet"].preprocessing, size=32)
+    assert keys[0] != keys[1]  # one path, other weights
+
+
+@pytest.mark.parametrize(
+    ("images", "sizes", "message"),
+    [
+        ({"size": 16}, (8, 16), "8 x 8 pixels"),  # the bottleneck sees the whole map
+        ({"size": 16, "channels": 3}, (8,), None),
+        ({"size": 16}, (), None),
+    ],
+)
+def test_networks_made_for_one_image_size_get_that_of_the_training(tmp_path, images, sizes, message):
+    arguments = {
+        "options": replace(TINY, epochs=1, image_sizes=sizes, augmentation="none"),
+        "backbone_options": {"widths": (8, 8), "groups": (1, 1), "n_features": 16, "levels": 3},
+        "binarizer": "native",
+        "folder": tmp_path / "new",
+    }
+    if message is None:
+        trained = train_base(tiny_task(n=24, **images), "binary_vgg", **arguments, **QUIET)
+        assert trained.backbone_options["image_size"] == (sizes or (16,))[-1]
+    else:
+        with pytest.raises(InputError, match=message):
+            train_base(tiny_task(n=24, **images), "binary_vgg", **arguments, **QUIET)
+        assert not (tmp_path / "new").exists()
 
 
 def test_preprocessing_can_be_given(tmp_path):

@@ -21,7 +21,7 @@ from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
 from bitreplay.errors import InputError
 
-__all__ = ["BACKBONES", "Backbone", "build_backbone", "count_features", "pretrained_on"]
+__all__ = ["BACKBONES", "Backbone", "build_backbone", "count_features", "option_names", "pretrained_on"]
 
 
 @dataclass(frozen=True)
@@ -86,19 +86,28 @@ def build_backbone(name: str, *, generator: torch.Generator | None = None, **opt
     """
     if name not in BACKBONES:
         raise InputError(f"there is no backbone {name!r}; there are {', '.join(BACKBONES)}")
-    build = BACKBONES[name].build
-    known = list(inspect.signature(build).parameters)
     for option in options:
-        if option not in known:
-            raise InputError(f"{name} has no option {option!r}; it has {', '.join(known)}")
+        if option not in option_names(name):
+            raise InputError(f"{name} has no option {option!r}; it has {', '.join(option_names(name))}")
     with torch.random.fork_rng(devices=[]):
         if generator is not None:
             torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
         try:
-            return build(**options)
+            return BACKBONES[name].build(**options)
         except TypeError:  # a word where a number is wanted
             given = ", ".join(f"{option}={value!r}" for option, value in options.items())
             raise InputError(f"{name} cannot be built with {given}: an option has the wrong type") from None
+
+
+def option_names(name: str) -> tuple[str, ...]:
+    """Names of the options of a backbone; none of an unknown one.
+
+    Examples
+    --------
+    >>> option_names("small_cnn")
+    ('width', 'in_channels')
+    """
+    return tuple(inspect.signature(BACKBONES[name].build).parameters) if name in BACKBONES else ()
 
 
 def pretrained_on(name: str, options: Mapping[str, Any]) -> str:
@@ -115,7 +124,7 @@ def pretrained_on(name: str, options: Mapping[str, Any]) -> str:
 
 
 def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> int:
-    """How many features a network puts out: its attribute `n_features`, or what it answers to one black image.
+    """How many features a network puts out, by what it answers to one black image.
 
     Parameters
     ----------
@@ -123,16 +132,25 @@ def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> in
         Any network from images to features.
     image_shape : tuple of int
         Channels, height and width.
+
+    Examples
+    --------
+    >>> count_features(nn.Sequential(nn.Flatten(), nn.Linear(192, 10)), (3, 8, 8))
+    10
     """
-    declared = getattr(backbone, "n_features", None)
-    if isinstance(declared, int):
-        return declared
     device = next((parameter.device for parameter in backbone.parameters()), torch.device("cpu"))
     was_training = backbone.training
     backbone.eval()  # batch normalisation must not learn from it
-    with torch.no_grad():
-        features = backbone(torch.zeros(1, *image_shape, device=device))
-    backbone.train(was_training)
+    try:
+        with torch.no_grad():
+            features = backbone(torch.zeros(1, *image_shape, device=device))
+    except RuntimeError as error:
+        channels, height, width = image_shape
+        raise InputError(
+            f"the backbone does not take images of {height} x {width} pixels and {channels} channels: {error}"
+        ) from None
+    finally:
+        backbone.train(was_training)
     if not isinstance(features, torch.Tensor) or features.ndim != 2:
         shape = tuple(features.shape) if isinstance(features, torch.Tensor) else type(features).__name__
         raise InputError(

@@ -41,6 +41,14 @@ class Preprocessing:
     size: int | None = None
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
 
+    def __post_init__(self) -> None:
+        if any(not value > 0 for value in self.std):
+            raise InputError(f"std must be positive; got {self.std!r}")
+        if self.size is not None and self.size < 1:
+            raise InputError(f"size must be a positive number of pixels, or None; got {self.size!r}")
+        if self.interpolation not in ("bilinear", "bicubic"):
+            raise InputError(f"interpolation must be bilinear or bicubic; got {self.interpolation!r}")
+
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """Float tensor (N, C, size, size) of images (N, H, W, C)."""
         return self.normalise(self.resize(self.to_float(images)))

@@ -1,5 +1,6 @@
 """QuickNet's published weights: where they are, how to fetch them, and how to read larq-zoo's `.h5` files.
 
+In the flow **images → features** → bits → memory/head → class they are what the encoder of `_quicknet.py` knows.
 Keras numbers its layers anew in every session, so that their names say nothing: weights are taken by order and checked
 by shape. Larq saves the *latent* weights of binary layers; their signs are what counts, and 0 counts as +1.
 """
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -105,7 +105,7 @@ def download(url: str, sha256: str) -> Path:
             with urllib.request.urlopen(url, timeout=60) as source, (part / name).open("wb") as target:
                 while block := source.read(CHUNK):
                     target.write(block)
-        except (urllib.error.URLError, TimeoutError) as error:
+        except OSError as error:  # no such file or host, a connection that breaks off, a full disk
             raise InputError(f"cannot download {url}: {getattr(error, 'reason', error)}") from None
         check_sha256(part / name, sha256)
     return caches.folder(KIND, sha256[:20]) / name

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import inspect
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -22,8 +21,10 @@ from torch import nn
 
 from bitreplay import caches
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
-from bitreplay.data import ImageDataset, Samples, Task
+from bitreplay.backbones._build import option_names
+from bitreplay.data import Samples, Task
 from bitreplay.data._augmentation import mix_seed
+from bitreplay.data._sizes import check_integer
 from bitreplay.errors import InputError
 from bitreplay.training._checkpoint import as_arrays, remove_checkpoint
 from bitreplay.training._job import Job
@@ -73,7 +74,7 @@ def train_base(
     options : TrainingOptions
         How to train; `PRESETS` has some.
     backbone_options : mapping, optional
-        Options of a backbone given by its name. `in_channels` is that of the images.
+        Options of a backbone given by its name. `in_channels` and `image_size` are those of the images.
     binarizer : {"thermometer", "heaviside", "native", "none"}
         What stands between backbone and G; "native" for backbones whose features are ±1 already.
     p, f : int
@@ -97,20 +98,24 @@ def train_base(
     if precision not in get_args(Precision):
         raise InputError(f"precision must be one of {', '.join(get_args(Precision))}; got {precision!r}")
     for option, value, least in (("seed", seed, 0), ("devices", devices, 1), ("nodes", nodes, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{option} must be an integer, at least {least}; got {value!r}")
+        check_integer(option, value, least)
     dataset = task.train.dataset
+    name, used = (backbone, dict(backbone_options or {})) if isinstance(backbone, str) else ("", {})
+    shapes = _image_shapes(dataset.image_shape, options.image_sizes, preprocessing or _expected(name, used))
     if isinstance(backbone, str):
-        name, used = backbone, {**_implied_options(backbone, dataset), **(backbone_options or {})}
+        implied = {"in_channels": shapes[-1][0], "image_size": shapes[-1][1]}  # what the images say about the network
+        used = {**{option: value for option, value in implied.items() if option in option_names(name)}, **used}
         module = build_backbone(name, generator=_generator(seed, BACKBONE_WEIGHTS), **used)
     elif backbone_options:
         raise InputError("backbone_options are for a backbone given by its name; this one is already built")
     else:
-        name, used, module = "", {}, copy.deepcopy(backbone)
-    n_features = count_features(module, (dataset.image_shape[2], *dataset.image_shape[:2]))
+        module = copy.deepcopy(backbone)
+    n_features = [count_features(module, shape) for shape in shapes]
+    if len(set(n_features)) > 1:
+        raise InputError(f"a backbone must give as many features at all image_sizes; got {n_features}")
     generator = _generator(seed, HEAD_WEIGHTS)
     network = build_network(
-        module, n_features, len(task.classes), binarizer, options.head, p=p, f=f, generator=generator
+        module, n_features[-1], len(task.classes), binarizer, options.head, p=p, f=f, generator=generator
     )
     description = {
         "dataset": dataset.name,
@@ -127,7 +132,7 @@ def train_base(
         train=task.train.fingerprint,
         test=task.test.fingerprint,
         labels=task.classes,
-        weights="" if name else _fingerprint(module),
+        weights="" if name and used.get("weights") in (None, "published") else _fingerprint(module),
         preprocessing=None if preprocessing is None else asdict(preprocessing),
         **description,
     )
@@ -163,17 +168,27 @@ def train_base(
     return trained
 
 
-def _implied_options(name: str, dataset: ImageDataset) -> dict[str, Any]:
-    """What the images say about the network."""
-    known = inspect.signature(BACKBONES[name].build).parameters if name in BACKBONES else {}
-    implied = {"in_channels": dataset.image_shape[2], "image_size": dataset.image_shape[0]}
-    return {option: value for option, value in implied.items() if option in known}
+def _image_shapes(
+    image_shape: tuple[int, int, int], image_sizes: tuple[int, ...], preprocessing: Preprocessing | None
+) -> list[tuple[int, int, int]]:
+    """Channels, height and width that the network will see in its training, one after the other."""
+    height, width, channels = image_shape
+    sizes = image_sizes or (preprocessing.size if preprocessing else None,)
+    return [(channels, size or height, size or width) for size in sizes]
+
+
+def _expected(name: str, options: Mapping[str, Any]) -> Preprocessing | None:
+    """What the weights of a backbone, or its code of pixels, expect; None where they expect nothing."""
+    if name not in BACKBONES or not (pretrained_on(name, options) or BACKBONES[name].binary):
+        return None
+    expected = BACKBONES[name].preprocessing
+    return replace(expected, size=options.get("image_size", expected.size)) if expected.size else expected
 
 
 def default_preprocessing(name: str, task: Task, options: Mapping[str, Any]) -> Preprocessing:
     """What weights or codes of pixels expect, or mean and standard deviation of the task's training images."""
-    if name and (pretrained_on(name, options) or BACKBONES[name].binary):
-        return BACKBONES[name].preprocessing
+    if (expected := _expected(name, options)) is not None:
+        return expected
     n, total, squares = 0, 0.0, 0.0
     for begin in range(0, len(task.train), BLOCK):
         pixels = task.train.subset(slice(begin, begin + BLOCK)).images / 255.0

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from bitreplay.backbones import Preprocessing, build_backbone
+from bitreplay.backbones._build import option_names
 from bitreplay.binarizers import Binarizer, rebuild
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.memory._file import Tensors, read, write
@@ -119,7 +120,7 @@ class TrainedNetwork:
             if backbone is None and not built["name"]:
                 raise InputError(f"{path} is a network of the user's own: pass one like it as `backbone`")
             if backbone is None:
-                backbone = build_backbone(built["name"], **_without_download(built))
+                backbone = build_backbone(built["name"], **_without_weights(built["name"], built["options"]))
             backbone.load_state_dict(_tensors(tensors, BACKBONE))
             binarizer = None
             if content["binarizer"] is not None:
@@ -148,12 +149,10 @@ class TrainedNetwork:
             raise FileFormatError(f"{path} does not fit this version of bitreplay: {error}") from None
 
 
-def _without_download(built: Mapping[str, Any]) -> dict[str, Any]:
-    """Options to build a backbone whose weights are about to be replaced anyway."""
-    options = dict(built["options"])
-    if "pretrained" in options:
-        options["pretrained"] = False
-    return options
+def _without_weights(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options to build a backbone whose weights are about to be replaced: those it began with may not be here."""
+    blank = {"pretrained": False, "weights": None}
+    return {**options, **{option: value for option, value in blank.items() if option in option_names(name)}}
 
 
 def _classifier(arrays: Tensors) -> BinaryClassifier | None:
