@@ -46,10 +46,8 @@ class Job:
         return len(self.train_images) // self.batch_size
 
     def image_size(self, phase: int, epoch: int) -> int | None:
-        """Size that images have in an epoch."""
-        if phase == 0 and self.options.image_sizes:
-            return self.options.image_size_at(epoch)
-        return self.preprocessing.size
+        """Size that images have in an epoch; None leaves them as they are."""
+        return (self.options.image_size_at(epoch) if phase == 0 else None) or self.preprocessing.size
 
     def work(self, phase: int, epoch: int) -> int:
         """What one step of an epoch costs, up to a factor: its pixels."""

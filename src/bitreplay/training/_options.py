@@ -7,9 +7,11 @@ is ever trained for long.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
+from bitreplay.data._sizes import check_integer
 from bitreplay.errors import InputError
 
 __all__ = ["PRESETS", "PRESET_BACKBONES", "TrainingOptions"]
@@ -79,19 +81,19 @@ class TrainingOptions:
     head: HeadForm = "linear"  # sec. 4.1
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "step_every", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1; got {getattr(self, name)!r}")
-        if self.ste_epochs < 0:
-            raise InputError(f"ste_epochs must not be negative; got {self.ste_epochs!r}")
-        for name in ("learning_rate", "ste_learning_rate"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} must be positive; got {getattr(self, name)!r}")
-        for name in ("momentum", "warmup", "label_smoothing"):
-            if not 0 <= getattr(self, name) < 1:
-                raise InputError(f"{name} must lie between 0 and 1; got {getattr(self, name)!r}")
-        if not self.weight_decay >= 0:
-            raise InputError(f"weight_decay must not be negative; got {self.weight_decay!r}")
+        for name in ("epochs", "ste_epochs", "batch_size", "step_every", "evaluate_every"):
+            check_integer(name, getattr(self, name), 0 if name == "ste_epochs" else 1)
+        positive, shares = (
+            ("learning_rate", "ste_learning_rate", "step_factor"),
+            ("momentum", "warmup", "label_smoothing"),
+        )
+        for name in (*positive, *shares, "weight_decay"):
+            value, end = getattr(self, name), 1.0 if name in shares else math.inf
+            if not isinstance(value, int | float) or not 0 <= value < end or (name in positive and not value):
+                least = "above 0" if name in positive else "of at least 0"
+                raise InputError(f"{name} must be a number {least} and below {end:g}; got {value!r}")
+        if self.nesterov and not self.momentum:
+            raise InputError("nesterov needs a momentum above 0")
         for name, kind in (
             ("schedule", Schedule),
             ("augmentation", Augmentation),
@@ -101,9 +103,11 @@ class TrainingOptions:
             choices = get_args(kind)
             if getattr(self, name) not in choices:
                 raise InputError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
+        if isinstance(self.image_sizes, str) or not isinstance(self.image_sizes, Iterable):
+            raise InputError(f"image_sizes must be a list of sizes in pixels; got {self.image_sizes!r}")
         object.__setattr__(self, "image_sizes", tuple(self.image_sizes))
-        if any(size < 1 for size in self.image_sizes):
-            raise InputError(f"image_sizes must be positive; got {self.image_sizes!r}")
+        for size in self.image_sizes:
+            check_integer("each of image_sizes", size, 1)
 
     def determinants(self) -> dict[str, Any]:
         """The options that results depend on: those of later versions only where they differ from their defaults.
