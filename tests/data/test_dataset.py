@@ -103,6 +103,9 @@ def test_impossible_selections_are_refused() -> None:
     for indices in ([9], [-1], [0.5], [[0]]):
         with pytest.raises(InputError, match="indices"):
             Samples(dataset, "train", np.array(indices))
+    for rows in ([9], [0.5], [True]):
+        with pytest.raises(InputError, match="positions in 9 samples"):
+            dataset.samples("train").subset(rows)
     with pytest.raises(InputError, match="'train' and 'test'"):
         Samples(dataset, "valid", np.array([0]))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="one split of one data set"):

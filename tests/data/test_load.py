@@ -79,6 +79,9 @@ def test_a_misspelt_name_is_met_with_the_nearest(data: Path, name: str, meant: s
 def test_names_that_mean_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected the path of a folder"):
         load_dataset("zzzz")
+    for nothing in ("", None, 5):
+        with pytest.raises(InputError, match="name must be"):
+            load_dataset(nothing)  # type: ignore[arg-type]
     for path in (tmp_path / "nowhere", "./nowhere", "~/nowhere/at/all"):
         with pytest.raises(InputError, match="there is no folder"):
             load_dataset(path)

@@ -1,4 +1,7 @@
-"""Which data sets are here, where from, and how to get the others: what `bitreplay data` prints."""
+"""Which data sets are here, where from, and how to get the others: what `bitreplay data` prints.
+
+It stands before the flow **images** → features → bits → memory/head → class: what can be loaded at all.
+"""
 
 from __future__ import annotations
 

@@ -37,6 +37,11 @@ class Split:
         Classes 0 to n_classes - 1.
     groups : ndarray of int64, shape (N,), optional
         What else samples belong to: CORe50's sessions.
+
+    Examples
+    --------
+    >>> Split(np.zeros((4, 2, 2, 3), dtype=np.uint8), np.array([0, 1, 1, 0]))
+    Split(4 images of 2 x 2 x 3)
     """
 
     images: Images
@@ -79,6 +84,13 @@ class ImageDataset:
         Where it came from, for people.
     fingerprint : str
         Hexadecimal hash of what it contains: caches are keyed by it. It does not depend on where the data lies.
+
+    Examples
+    --------
+    >>> split = Split(np.zeros((4, 2, 2, 3), dtype=np.uint8), np.array([0, 1, 1, 0]))
+    >>> dataset = ImageDataset("mine", split, split, ("mug", "cup"), "drawn by hand", "7f00")
+    >>> dataset.n_classes, dataset.image_shape, dataset.samples("test")
+    (2, (2, 2, 3), Samples(4 of the test samples of mine))
     """
 
     name: str
@@ -187,7 +199,10 @@ class Samples:
         """The samples at positions `rows` (a list, slice or boolean mask) of this selection."""
         if not isinstance(rows, slice):
             rows = np.asarray(rows, dtype=np.int64 if not len(rows) else None)
-        return Samples(self.dataset, self.part, self.indices[rows])
+        try:
+            return Samples(self.dataset, self.part, self.indices[rows])
+        except IndexError as error:
+            raise InputError(f"rows must be positions in {len(self)} samples, or a mask of them: {error}") from None
 
     @staticmethod
     def join(parts: Sequence[Samples]) -> Samples:

@@ -1,4 +1,7 @@
-"""Handwritten digits, 8 x 8 pixels, from scikit-learn: small, and there without any download."""
+"""Handwritten digits, 8 x 8 pixels, from scikit-learn: small, and there without any download.
+
+In the flow **images** → features → bits → memory/head → class this is one of the sources, and the one of the demo.
+"""
 
 from __future__ import annotations
 

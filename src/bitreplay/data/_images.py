@@ -1,4 +1,7 @@
-"""From an encoded image, whatever its format, mode and size, to RGB pixels of one size."""
+"""From an encoded image, whatever its format, mode and size, to RGB pixels of one size.
+
+In the flow **images** → features → bits → memory/head → class it is the first step of every source of files.
+"""
 
 from __future__ import annotations
 

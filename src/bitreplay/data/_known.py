@@ -1,4 +1,7 @@
-"""The data sets that have a name here, where local data lies, and how to get what is missing."""
+"""The data sets that have a name here, where local data lies, and how to get what is missing.
+
+In the flow **images** → features → bits → memory/head → class it tells the sources where to look.
+"""
 
 from __future__ import annotations
 

@@ -131,7 +131,8 @@ def _from_hub(name: str, image_size: int | None, test_fraction: float, seed: int
 
 def _checked(name: str | os.PathLike[str], image_size: int | None, test_fraction: float, seed: int, every: int) -> str:
     """The name as text, and as we call it if it is the Hub's name of a known data set."""
-    name = os.fspath(name)
+    if not isinstance(name, str | os.PathLike) or not (name := os.fspath(name)):
+        raise InputError(f"name must be that of a data set, or the path of a folder; got {name!r}")
     if image_size is not None:
         check_integer("image_size", image_size, 1)
     if isinstance(test_fraction, bool) or not isinstance(test_fraction, float | int) or not 0 < test_fraction < 1:

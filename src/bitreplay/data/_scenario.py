@@ -33,6 +33,12 @@ class Task:
         Its classes in learning order.
     train, test : Samples
         Samples of these classes, and of no others.
+
+    Examples
+    --------
+    >>> from bitreplay.data import load_dataset
+    >>> make_scenario(load_dataset("digits"), tasks=5)[1]
+    Task(1, 1 classes, 146 training and 37 test)
     """
 
     id: int

@@ -1,4 +1,7 @@
-"""How many classes each task has: the arithmetic of scenarios, and what to say when it does not come out."""
+"""How many classes each task has: the arithmetic of scenarios, and what to say when it does not come out.
+
+In the flow **images** → features → bits → memory/head → class it divides the classes among the tasks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Which samples are for training and which for testing, where a data set does not say it itself."""
+"""Which samples are for training and which for testing, where a data set does not say it itself.
+
+In the flow **images** → features → bits → memory/head → class the sources use it: digits, folders and tables.
+"""
 
 from __future__ import annotations
 
