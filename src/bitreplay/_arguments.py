@@ -15,26 +15,34 @@ from sklearn.utils import check_random_state
 
 from bitreplay.errors import InputError
 
-__all__ = ["first_draw", "positive_integer", "threads"]
+__all__ = ["check_positive", "first_draw", "integer", "threads"]
 
 _seeded = threading.local()  # one RandomState per thread, to be seeded again and again
 
 
-def positive_integer(name: str, value: Any) -> int:
-    """A whole number of at least 1, as a Python integer; truth values and floats are none.
+def integer(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """A whole number from `least` to `most`, as a Python integer; truth values and floats are none.
 
     Examples
     --------
-    >>> positive_integer("prototypes", np.int64(8))
+    >>> integer("prototypes", np.int64(8), 1)
     8
-    >>> positive_integer("prototypes", 2.0)
+    >>> integer("prototypes", 2.0, 1)
     Traceback (most recent call last):
     ...
-    bitreplay.errors.InputError: prototypes must be a positive integer; got 2.0
+    bitreplay.errors.InputError: prototypes must be an integer of at least 1; got 2.0
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} must be a positive integer; got {value!r}")
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least) or (most is not None and value > most):
+        limits = "" if least is None else f" of at least {least}" if most is None else f" from {least} to {most}"
+        raise InputError(f"{name} must be an integer{limits}; got {value!r}")
     return int(value)
+
+
+def check_positive(**values: Any) -> None:
+    """Refuse any of these that is not an integer of at least 1."""
+    for name, value in values.items():
+        integer(name, value, 1)
 
 
 def threads(n_jobs: Any) -> int:

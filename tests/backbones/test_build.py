@@ -54,7 +54,7 @@ def test_only_pretrained_backbones_name_a_data_set():
 
 def test_a_word_where_a_number_is_wanted_is_refused():
     for width in ("abc", 1.5, None, 0):
-        with pytest.raises(InputError, match=f"width must be a positive integer; got {width!r}"):
+        with pytest.raises(InputError, match=f"width must be an integer of at least 1; got {width!r}"):
             build_backbone("small_cnn", width=width)
     with pytest.raises(InputError, match="resnet18 cannot be built with blocks=2"):
         build_backbone("resnet18", blocks=2)

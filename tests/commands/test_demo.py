@@ -43,9 +43,9 @@ def test_report_needs_no_other_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--prototypes", "0"], "prototypes must be a positive integer"),
+        (["--prototypes", "0"], "prototypes must be an integer of at least 1"),
         (["--bits", "17"], "bits"),
-        (["--seed", "-1"], "seed must lie between"),
+        (["--seed", "-1"], "seed must be an integer from 0 to 4294967295"),
     ],
 )
 def test_bad_options_are_refused_before_anything_happens(

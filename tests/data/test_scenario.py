@@ -144,14 +144,14 @@ def test_global_random_state_is_left_alone() -> None:
         ({"sizes": 10}, "sizes must be a list"),
         ({"sizes": [5, 5], "tasks": 1}, "leave tasks, base and increment out"),
         ({"tasks": 10}, "10 tasks after task 0 need at least 11 classes"),
-        ({"tasks": -1}, "tasks must be a whole number"),
-        ({"tasks": 2.0}, "tasks must be a whole number"),
-        ({"tasks": True}, "tasks must be a whole number"),
+        ({"tasks": -1}, "tasks must be an integer"),
+        ({"tasks": 2.0}, "tasks must be an integer"),
+        ({"tasks": True}, "tasks must be an integer"),
         ({"tasks": 3, "base": 5}, r"sizes=\[5, 2, 2, 1\]"),
         ({"tasks": 6, "base": 5}, "base=5 leaves 5 classes, too few for 6 tasks"),
         ({"tasks": 2, "base": 10}, "base=10 leaves 0 classes"),
         ({"tasks": 0, "base": 5}, "5 classes unused"),
-        ({"base": 11, "increment": 1}, "base must be a whole number from 1 to 10"),
+        ({"base": 11, "increment": 1}, "base must be an integer from 1 to 10"),
         ({"base": 4, "increment": 4}, r"sizes=\[4, 4, 2\]"),
         ({"tasks": 3, "increment": 4}, "is not 10"),
         ({"tasks": 3, "base": 5, "increment": 2}, r"5 \+ 3 x 2 is not 10"),
@@ -203,5 +203,5 @@ def test_the_first_classes_of_an_order() -> None:
     assert [len(task.classes) for task in part] == [2, 1, 1]
     assert set(part.test_seen(2).labels) == set(whole[0].classes[:4].tolist())
     for classes in (0, 7, 2.5):
-        with pytest.raises(InputError, match="classes must be a whole number from 1 to 6"):
+        with pytest.raises(InputError, match="classes must be an integer from 1 to 6"):
             make_scenario(dataset, increment=1, classes=classes)  # type: ignore[arg-type]

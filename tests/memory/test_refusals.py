@@ -97,9 +97,9 @@ FAILING_CALLS: dict[str, tuple[type[BitreplayError], str, Call]] = {
     "replace by another width": (FingerprintError, "25 bits", lambda m: m.replace({"cup": BAD_WIDTHS["wider"]})),
     "merge another q": (InputError, "q=3 and q=4", lambda m: m.merge(random_memory(4, D, {"x": 1}))),
     "merge another width": (FingerprintError, "n_features is 25", lambda m: m.merge(random_memory(3, 25, {"x": 1}))),
-    "merge to 0 prototypes": (InputError, "positive integer", lambda m: m.merge(m.copy(), 0)),
-    "merge to half a prototype": (InputError, "positive integer", lambda m: m.merge(m.copy(), 0.5)),  # type: ignore[arg-type]
-    "merge to True prototypes": (InputError, "positive integer", lambda m: m.merge(m.copy(), True)),
+    "merge to 0 prototypes": (InputError, "integer of at least 1", lambda m: m.merge(m.copy(), 0)),
+    "merge to half a prototype": (InputError, "integer of at least 1", lambda m: m.merge(m.copy(), 0.5)),  # type: ignore[arg-type]
+    "merge to True prototypes": (InputError, "integer of at least 1", lambda m: m.merge(m.copy(), True)),
     "merge too many samples": (
         InputError,
         "under 2\\^32",
@@ -110,8 +110,8 @@ FAILING_CALLS: dict[str, tuple[type[BitreplayError], str, Call]] = {
     "sample an unknown class": (UnknownClassError, "'pot'", lambda m: m.sample(5, ["cup", "pot"])),
     "sample a class twice": (InputError, "named twice", lambda m: m.sample(5, ["cup", "cup"])),
     "sample no class": (InputError, "no class to draw from", lambda m: m.sample(5, [])),
-    "sample nothing": (InputError, "positive integer", lambda m: m.sample(0)),
-    "sample half a row": (InputError, "positive integer", lambda m: m.sample(0.5)),  # type: ignore[arg-type]
+    "sample nothing": (InputError, "integer of at least 1", lambda m: m.sample(0)),
+    "sample half a row": (InputError, "integer of at least 1", lambda m: m.sample(0.5)),  # type: ignore[arg-type]
     "sample with another prior": (InputError, "balanced, empirical", lambda m: m.sample(5, prior="flat")),  # type: ignore[arg-type]
     "sample into another form": (InputError, "uint8, float32, packed", lambda m: m.sample(5, output="f")),  # type: ignore[arg-type]
     "sample with a negative seed": (InputError, "negative", lambda m: m.sample(5, generator=-1)),
@@ -120,7 +120,7 @@ FAILING_CALLS: dict[str, tuple[type[BitreplayError], str, Call]] = {
         "RandomState",
         lambda m: m.sample(5, generator=np.random.RandomState(0)),  # type: ignore[arg-type]
     ),
-    "sample a truth": (InputError, "positive integer", lambda m: m.sample(True)),
+    "sample a truth": (InputError, "integer of at least 1", lambda m: m.sample(True)),
     "replace by nothing": (InputError, "needs a Mixture", lambda m: m.replace({"cup": None})),  # type: ignore[dict-item]
     "replace a list": (InputError, "dictionary", lambda m: m.replace(["cup"])),  # type: ignore[arg-type]
     "add a list": (InputError, "dictionary", lambda m: m.add_all([mixture()])),  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ from typing import Literal, get_args
 import torch
 from torch import nn
 
+from bitreplay._arguments import check_positive
 from bitreplay.errors import InputError
-from bitreplay.nn._layers import check_positive
 
 __all__ = ["ResNet"]
 

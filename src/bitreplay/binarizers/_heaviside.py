@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._arguments import positive_integer
+from bitreplay._arguments import integer
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint
@@ -46,7 +46,7 @@ class Heaviside(Binarizer):
         self, in_features: int, f: int = 2, *, generator: torch.Generator | None = None
     ) -> None:  # table 1: GBM^H_2
         super().__init__()
-        self.in_features, self.f = positive_integer("in_features", in_features), positive_integer("f", f)
+        self.in_features, self.f = integer("in_features", in_features, 1), integer("f", f, 1)
         self.weight = nn.Parameter(torch.empty(self.f * self.in_features, self.in_features))
         self.bias = nn.Parameter(torch.zeros(self.f * self.in_features))
         bound = self.in_features**-0.5

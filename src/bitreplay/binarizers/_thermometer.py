@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay._arguments import positive_integer
+from bitreplay._arguments import integer
 from bitreplay.binarizers._binarizer import BLOCK, Binarizer, check_numbers
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint
@@ -58,7 +58,7 @@ class Thermometer(Binarizer):
         mask_gradient: bool = False,
     ) -> None:
         super().__init__()
-        self.p = self.bits_per_feature = positive_integer("p (bits per feature)", p)
+        self.p = self.bits_per_feature = integer("p (bits per feature)", p, 1)
         if rounding not in get_args(Rounding):
             raise InputError(f"rounding must be one of {', '.join(get_args(Rounding))}; got {rounding!r}")
         self.rounding: Rounding = rounding

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bitreplay._arguments import positive_integer
+from bitreplay._arguments import integer
 from bitreplay.binarizers import Binarizer, Identity, Thermometer
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
@@ -22,7 +22,7 @@ def make_options(em: Any, prototypes: Any) -> EMOptions:
     """How mixtures are fitted: as `em` says, with `prototypes` of them per class."""
     if not isinstance(em, EMOptions | None):
         raise InputError(f"em must be EMOptions or None; got {em!r}")
-    return replace(em or EMOptions(), n_components=positive_integer("prototypes (K)", prototypes))
+    return replace(em or EMOptions(), n_components=integer("prototypes (K)", prototypes, 1))
 
 
 def make_binarizer(binarizer: Any, p: Any, features: npt.NDArray[Any] | PackedBits) -> Binarizer:

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bitreplay import metrics
+from bitreplay._arguments import integer
 from bitreplay.binarizers import Thermometer
 from bitreplay.errors import InputError
 from bitreplay.heads import HEADS
@@ -42,10 +43,8 @@ def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"output must be a folder; {folder} is a file")
-    if prototypes < 1:
-        raise InputError(f"prototypes must be a positive integer; got {prototypes}")
-    if not 0 <= seed < 2**32:
-        raise InputError(f"seed must lie between 0 and 2^32 - 1; got {seed}")
+    integer("prototypes", prototypes, 1)
+    integer("seed", seed, 0, 2**32 - 1)
     BinaryMemory(bits), Thermometer(p)  # refuse what is out of range now, and not after the training
     console = Console()
     setting = Setting("digits", sizes=SIZES, order=seed, p=p, training_seed=seed, accelerator="cpu")

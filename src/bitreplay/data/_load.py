@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+from bitreplay._arguments import integer
 from bitreplay.data._core50 import core50_frames, core50_root, encoded_core50
 from bitreplay.data._dataset import ImageDataset
 from bitreplay.data._decoded import EncodedDataset, load_decoded
@@ -20,7 +21,6 @@ from bitreplay.data._folder import encoded_folder, image_files, split_folders
 from bitreplay.data._huggingface import hub_tables
 from bitreplay.data._known import KNOWN, advice, data_root, is_path, local_folder
 from bitreplay.data._parquet import encoded_from_tables, find_parquet, local_tables
-from bitreplay.data._sizes import check_integer
 from bitreplay.errors import InputError
 
 __all__ = ["find_source", "hub_identity", "load_dataset"]
@@ -134,11 +134,11 @@ def _checked(name: str | os.PathLike[str], image_size: int | None, test_fraction
     if not isinstance(name, str | os.PathLike) or not (name := os.fspath(name)):
         raise InputError(f"name must be that of a data set, or the path of a folder; got {name!r}")
     if image_size is not None:
-        check_integer("image_size", image_size, 1)
+        integer("image_size", image_size, 1)
     if isinstance(test_fraction, bool) or not isinstance(test_fraction, float | int) or not 0 < test_fraction < 1:
         raise InputError(f"test_fraction must be a number between 0 and 1; got {test_fraction!r}")
-    check_integer("seed", seed, 0)
-    check_integer("every", every, 1)
+    integer("seed", seed, 0)
+    integer("every", every, 1)
     return {known.repository: ours for ours, known in KNOWN.items()}.get(name, name)
 
 

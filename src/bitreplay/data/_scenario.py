@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._arguments import integer
 from bitreplay.data._dataset import ImageDataset, Samples, Split
-from bitreplay.data._sizes import check_integer, describe_sizes, task_sizes
+from bitreplay.data._sizes import describe_sizes, task_sizes
 from bitreplay.errors import InputError
 
 __all__ = ["Scenario", "Task", "make_scenario"]
@@ -168,12 +169,12 @@ def make_scenario(
        3        2        40    71  8, 9
     """
     if classes is not None:
-        check_integer("classes", classes, 1, dataset.n_classes)
+        integer("classes", classes, 1, dataset.n_classes)
     learned = _class_order(order, dataset.n_classes)[:classes]
     widths = task_sizes(len(learned), tasks, base, increment, sizes)
     if samples_per_class is not None:
-        check_integer("samples_per_class", samples_per_class, 1)
-    check_integer("seed", seed, 0)
+        integer("samples_per_class", samples_per_class, 1)
+    integer("seed", seed, 0)
     _check_samples(dataset, learned[widths[0] :], samples_per_class)
     built = []
     begin = 0
@@ -192,7 +193,7 @@ def _class_order(order: int | Sequence[int] | None, n_classes: int) -> Integers:
     if order is None:
         return np.arange(n_classes)
     if isinstance(order, int | np.integer):
-        check_integer("order", order, 0, 2**32 - 1)
+        integer("order", order, 0, 2**32 - 1)
         return np.random.RandomState(order).permutation(n_classes)
     classes = np.asarray(order)
     if classes.dtype.kind not in "iu" or classes.ndim != 1:

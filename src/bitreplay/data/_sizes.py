@@ -10,9 +10,10 @@ from itertools import groupby
 
 import numpy as np
 
+from bitreplay._arguments import integer
 from bitreplay.errors import InputError
 
-__all__ = ["check_integer", "describe_sizes", "task_sizes"]
+__all__ = ["describe_sizes", "task_sizes"]
 
 
 def task_sizes(
@@ -41,15 +42,15 @@ for unequal ones use sizes=[5, 2, 2, 1]
             raise InputError("sizes says everything about the tasks: leave tasks, base and increment out")
         return _check_sizes(sizes, n_classes)
     if tasks is not None:
-        check_integer("tasks", tasks, 0)
+        integer("tasks", tasks, 0)
         if tasks >= n_classes:
             raise InputError(
                 f"{tasks} tasks after task 0 need at least {tasks + 1} classes, one each; there are {n_classes}"
             )
     if base is not None:
-        check_integer("base", base, 1, n_classes)
+        integer("base", base, 1, n_classes)
     if increment is not None:
-        check_integer("increment", increment, 1, n_classes)
+        integer("increment", increment, 1, n_classes)
     if tasks is None:
         return _by_increment(n_classes, base, increment)
     if increment is not None:
@@ -112,18 +113,10 @@ def _check_sizes(sizes: Sequence[int], n_classes: int) -> tuple[int, ...]:
     if isinstance(sizes, str) or not isinstance(sizes, Sequence | np.ndarray) or not len(sizes):
         raise InputError(f"sizes must be a list of the number of classes of each task; got {sizes!r}")
     for task, size in enumerate(sizes):
-        check_integer(f"sizes[{task}]", size, 1)
+        integer(f"sizes[{task}]", size, 1)
     if sum(sizes) != n_classes:
         raise InputError(f"sizes must sum to the {n_classes} classes of the data set; they sum to {sum(sizes)}")
     return tuple(int(size) for size in sizes)
-
-
-def check_integer(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Raise unless `value` is a whole number from `least` to `most`."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):  # type: ignore[operator]
-        limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
-        raise InputError(f"{name} must be a whole number {limits}; got {value!r}")
 
 
 def describe_sizes(sizes: Sequence[int]) -> str:

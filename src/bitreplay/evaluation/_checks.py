@@ -13,7 +13,7 @@ from bitreplay.errors import InputError
 if TYPE_CHECKING:
     from bitreplay.evaluation._history import History
 
-__all__ = ["PER_STATE", "TRAIN_TABLES", "Counts", "check", "duration", "integer", "table_of"]
+__all__ = ["PER_STATE", "TRAIN_TABLES", "Counts", "check", "duration", "table_of"]
 
 Counts = npt.NDArray[np.int64]
 
@@ -61,14 +61,6 @@ def _check_counts(history: History, right_name: str, count_name: str, right: Cou
     for task in range(history.n_states):
         if not count[task:, task_of_column == task].any(axis=1).all():
             raise InputError(f"{count_name}: task {task} needs at least one sample in every state from {task} on")
-
-
-def integer(name: str, value: Any, least: int | None = None) -> int:
-    """As a Python integer; numbers that were not counted (floats, truth values) are refused."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or (least is not None and value < least):
-        expected = "an integer" if least is None else f"an integer of at least {least}"
-        raise InputError(f"{name} must be {expected}; got {value!r}")
-    return int(value)
 
 
 def duration(value: Any) -> float:

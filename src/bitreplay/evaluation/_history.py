@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._arguments import integer
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.evaluation._checks import PER_STATE, TRAIN_TABLES, Counts, check, duration, integer, table_of
+from bitreplay.evaluation._checks import PER_STATE, TRAIN_TABLES, Counts, check, duration, table_of
 
 __all__ = ["History"]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import positive_integer
+from bitreplay._arguments import integer
 from bitreplay.bits import BitsLike, pack
 from bitreplay.errors import InputError
 from bitreplay.memory import _file
@@ -181,7 +181,7 @@ class BinaryMemory:
             raise InputError(
                 f"memories of q={self.bits} and q={other.bits} cannot be merged: both must use the same number of bits"
             )
-        most = None if prototypes is None else positive_integer("prototypes", prototypes)
+        most = None if prototypes is None else integer("prototypes", prototypes, 1)
         shared, new = {}, {}
         for label in other.labels:
             theirs = other.mixture(label)
@@ -238,7 +238,7 @@ class BinaryMemory:
         bits : ndarray of shape (n, D) or PackedBits
         labels : ndarray of shape (n,)
         """
-        n, n_jobs = positive_integer("n", n), positive_integer("n_jobs", n_jobs)
+        n, n_jobs = integer("n", n, 1), integer("n_jobs", n_jobs, 1)
         check_output(output)
         chosen = None
         if classes is not None:

@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bitreplay._arguments import first_draw, positive_integer
+from bitreplay._arguments import first_draw, integer
 from bitreplay.bits import BitsLike, PackedBits, pack, pack_above, to_numpy
 from bitreplay.errors import InputError
 from bitreplay.mixture._density import joint_log_probability, linear_form
@@ -164,7 +164,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def sample(self, n_samples: int = 1) -> tuple[Result, Result]:
         """Draw samples; returns the bits and the component each came from."""
         check_is_fitted(self)
-        n_samples = positive_integer("n_samples", n_samples)
+        n_samples = integer("n_samples", n_samples, 1)
         rng = np.random.default_rng(first_draw(self.random_state))
         prototypes, weights = _to_numpy(self.prototypes_), _to_numpy(self.weights_)
         component = np.sort(rng.choice(len(weights), size=n_samples, p=weights))

@@ -8,8 +8,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from bitreplay._arguments import check_positive
 from bitreplay.nn._activations import Gain, Sign
-from bitreplay.nn._layers import BinaryLinear, check_positive
+from bitreplay.nn._layers import BinaryLinear
 
 __all__ = ["BinaryClassifier"]
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
+from bitreplay._arguments import check_positive
 from bitreplay.errors import InputError
 from bitreplay.nn._straight_through import sign
 
-__all__ = ["BinaryConv2d", "BinaryLinear", "LearnableThreshold", "binary_layers", "check_positive", "keep_clipped"]
+__all__ = ["BinaryConv2d", "BinaryLinear", "LearnableThreshold", "binary_layers", "keep_clipped"]
 
 
 class BinaryConv2d(nn.Module):
@@ -218,13 +218,6 @@ def keep_clipped(optimizer: torch.optim.Optimizer, network: nn.Module) -> torch.
 
     optimizer.register_step_post_hook(clip)
     return optimizer
-
-
-def check_positive(**values: int) -> None:
-    """Raise unless all of these are positive integers."""
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise InputError(f"{name} must be a positive integer; got {value!r}")
 
 
 def _check_clip(clip: float) -> None:

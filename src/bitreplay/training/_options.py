@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
-from bitreplay.data._sizes import check_integer
+from bitreplay._arguments import integer
 from bitreplay.errors import InputError
 
 __all__ = ["PRESETS", "PRESET_BACKBONES", "TrainingOptions"]
@@ -82,7 +82,7 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "ste_epochs", "batch_size", "step_every", "evaluate_every"):
-            check_integer(name, getattr(self, name), 0 if name == "ste_epochs" else 1)
+            integer(name, getattr(self, name), 0 if name == "ste_epochs" else 1)
         positive, shares = (
             ("learning_rate", "ste_learning_rate", "step_factor"),
             ("momentum", "warmup", "label_smoothing"),
@@ -107,7 +107,7 @@ class TrainingOptions:
             raise InputError(f"image_sizes must be a list of sizes in pixels; got {self.image_sizes!r}")
         object.__setattr__(self, "image_sizes", tuple(self.image_sizes))
         for size in self.image_sizes:
-            check_integer("each of image_sizes", size, 1)
+            integer("each of image_sizes", size, 1)
 
     def determinants(self) -> dict[str, Any]:
         """The options that results depend on: those of later versions only where they differ from their defaults.

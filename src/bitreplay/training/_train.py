@@ -20,11 +20,11 @@ import torch
 from torch import nn
 
 from bitreplay import caches
+from bitreplay._arguments import integer
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
 from bitreplay.backbones._build import option_names
 from bitreplay.data import Samples, Task
 from bitreplay.data._augmentation import mix_seed
-from bitreplay.data._sizes import check_integer
 from bitreplay.errors import InputError
 from bitreplay.training._checkpoint import as_arrays, remove_checkpoint
 from bitreplay.training._job import Job
@@ -98,7 +98,7 @@ def train_base(
     if precision not in get_args(Precision):
         raise InputError(f"precision must be one of {', '.join(get_args(Precision))}; got {precision!r}")
     for option, value, least in (("seed", seed, 0), ("devices", devices, 1), ("nodes", nodes, 1)):
-        check_integer(option, value, least)
+        integer(option, value, least)
     dataset = task.train.dataset
     name, used = (backbone, dict(backbone_options or {})) if isinstance(backbone, str) else ("", {})
     shapes = _image_shapes(dataset.image_shape, options.image_sizes, preprocessing or _expected(name, used))
