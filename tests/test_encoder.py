@@ -318,3 +318,22 @@ def test_what_a_pretrained_encoder_has_seen_is_noted() -> None:
     for name in ("resnet18", "nothing"):
         with pytest.raises(InputError, match=f"no pretrained backbone '{name}'; there is efficientnet_lite0"):
             Encoder.from_pretrained(name)
+
+
+def test_a_pretrained_network_of_another_size_gets_images_of_that_size():
+    small = {"blocks": (1, 1, 1, 1), "filters": (8, 8, 8, 8)}
+    encoder = Encoder.from_pretrained("quicknet", weights=None, image_size=64, **small)
+    images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3)).astype(np.uint8)
+    assert encoder.preprocessing.size == 64
+    assert encoder.features(images).shape == (2, 8 * 2 * 2)
+
+
+def test_grey_images_for_a_network_of_colours_are_refused():
+    encoder = make(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten()))
+    with pytest.raises(InputError, match="test does not take these images of 8 x 8 x 1"):
+        encoder.features(np.zeros((2, 8, 8, 1), dtype=np.uint8))
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="the device 'toaster' cannot be used"):
+        Encoder(torch.nn.Flatten(), Preprocessing(), name="pixels", device="toaster")

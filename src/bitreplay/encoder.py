@@ -23,7 +23,9 @@ import torch
 from torch import nn
 
 from bitreplay import caches
+from bitreplay._device import usable_device
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
+from bitreplay.backbones._build import own_preprocessing
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.data import Samples
@@ -82,7 +84,7 @@ class Encoder:
         pretrained: str = "",
         device: str | torch.device = "auto",
     ) -> None:
-        self.device = torch.device(_best_device() if device == "auto" else device)
+        self.device = usable_device(device)
         self.backbone = backbone
         self.key = ""
         if isinstance(backbone, nn.Module):
@@ -102,8 +104,8 @@ class Encoder:
         if name not in BACKBONES or not BACKBONES[name].pretrained:
             known = ", ".join(known for known, backbone in BACKBONES.items() if backbone.pretrained)
             raise InputError(f"there is no pretrained backbone {name!r}; there is {known}")
-        entry, backbone = BACKBONES[name], build_backbone(name, **options)
-        return cls(backbone, entry.preprocessing, name=name, pretrained=pretrained_on(name, options), device=device)
+        backbone, own = build_backbone(name, **options), own_preprocessing(name, options)
+        return cls(backbone, own, name=name, pretrained=pretrained_on(name, options), device=device)
 
     @classmethod
     def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto") -> Encoder:
@@ -158,7 +160,11 @@ class Encoder:
     def _encode(self, images: npt.NDArray[np.uint8]) -> Features:
         with torch.inference_mode():
             pixels = self.preprocessing(torch.from_numpy(np.array(images)).to(self.device))
-            features = self.backbone(pixels).float().cpu().numpy()
+            try:
+                features = self.backbone(pixels).float().cpu().numpy()
+            except RuntimeError as error:  # such as grey images where the network takes colours
+                shape = " x ".join(map(str, images.shape[1:]))
+                raise InputError(f"{self.name} does not take these images of {shape}: {error}") from None
         if features.ndim != 2 or len(features) != len(images):
             raise InputError(
                 f"{self.name} must turn {len(images)} images into features of shape ({len(images)}, d); "
@@ -209,12 +215,6 @@ class Encoder:
 def _batches(n: int, size: int = BATCH) -> Iterator[slice]:
     for begin in range(0, max(n, 1), size):  # no images are one empty batch, which shows the number of features
         yield slice(begin, min(begin + size, n))
-
-
-def _best_device() -> str:
-    if torch.cuda.is_available():
-        return "cuda"
-    return "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _network_hash(network: nn.Module) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,7 +21,15 @@ from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
 from bitreplay.errors import InputError
 
-__all__ = ["BACKBONES", "Backbone", "build_backbone", "count_features", "option_names", "pretrained_on"]
+__all__ = [
+    "BACKBONES",
+    "Backbone",
+    "build_backbone",
+    "count_features",
+    "option_names",
+    "own_preprocessing",
+    "pretrained_on",
+]
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,18 @@ def pretrained_on(name: str, options: Mapping[str, Any]) -> str:
     if name not in BACKBONES or options.get("weights", "given") is None or options.get("pretrained") is False:
         return ""
     return BACKBONES[name].pretrained
+
+
+def own_preprocessing(name: str, options: Mapping[str, Any]) -> Preprocessing:
+    """What a backbone expects, as long as it is not trained on other images, at the size that its options ask for.
+
+    Examples
+    --------
+    >>> own_preprocessing("quicknet", {"image_size": 128}).size, own_preprocessing("quicknet", {}).size
+    (128, 224)
+    """
+    own = BACKBONES[name].preprocessing
+    return replace(own, size=options.get("image_size", own.size)) if own.size else own
 
 
 def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> int:

@@ -22,7 +22,7 @@ from torch import nn
 from bitreplay import caches
 from bitreplay._arguments import integer
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
-from bitreplay.backbones._build import option_names
+from bitreplay.backbones._build import option_names, own_preprocessing
 from bitreplay.data import Samples, Task
 from bitreplay.data._augmentation import mix_seed
 from bitreplay.errors import InputError
@@ -179,10 +179,9 @@ def _image_shapes(
 
 def _expected(name: str, options: Mapping[str, Any]) -> Preprocessing | None:
     """What the weights of a backbone, or its code of pixels, expect; None where they expect nothing."""
-    if name not in BACKBONES or not (pretrained_on(name, options) or BACKBONES[name].binary):
-        return None
-    expected = BACKBONES[name].preprocessing
-    return replace(expected, size=options.get("image_size", expected.size)) if expected.size else expected
+    if name in BACKBONES and (pretrained_on(name, options) or BACKBONES[name].binary):
+        return own_preprocessing(name, options)
+    return None
 
 
 def default_preprocessing(name: str, task: Task, options: Mapping[str, Any]) -> Preprocessing:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from bitreplay._device import usable_device
 from bitreplay.backbones import BACKBONES, build_backbone, count_features
+from bitreplay.backbones._build import option_names
 from bitreplay.errors import InputError
 from bitreplay.training import TrainingOptions
 
@@ -41,24 +42,15 @@ class Workplace:
     def __post_init__(self) -> None:
         if self.backbone not in BACKBONES:
             raise InputError(f"there is no backbone {self.backbone!r}; there are {', '.join(BACKBONES)}")
-        try:
-            torch.empty(0, device=self.torch_device())
-        except (RuntimeError, AssertionError) as error:  # torch's for a word it does not know, and for no GPU
-            reason = str(error).partition("\n")[0]
-            raise InputError(f"the device {self.device!r} cannot be used: {reason}") from None
+        usable_device(self.device)
 
     def new_backbone(self, image_shape: tuple[int, ...], generator: torch.Generator) -> tuple[nn.Module, int]:
         """A backbone for images (height, width, channels), and the number of its features."""
         height, width, channels = image_shape
-        known = inspect.signature(BACKBONES[self.backbone].build).parameters
-        options = {"in_channels": channels} if "in_channels" in known else {}
+        options = {"in_channels": channels} if "in_channels" in option_names(self.backbone) else {}
         backbone = build_backbone(self.backbone, generator=generator, **options, **self.backbone_options)
         return backbone, count_features(backbone, (channels, height, width))
 
     def torch_device(self) -> torch.device:
         """The device."""
-        if self.device != "auto":
-            return torch.device(self.device)
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        return usable_device(self.device)
