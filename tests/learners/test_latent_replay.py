@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bitreplay import pack
-from bitreplay.binarizers import Identity
+from bitreplay.binarizers import Identity, Native
 from bitreplay.bits import concatenate
 from bitreplay.learners.frozen import GBM, LatentReplay, LatentReplayCWR
 from bitreplay.learners.frozen._latent_replay import herd
@@ -83,3 +83,17 @@ def test_gbm_takes_the_papers_bits(prototypes, megabits):
         method.partial_fit(X, np.full(len(X), c))
     assert method.memory_bits() == prototypes * D * CLASSES * 32
     assert f"{method.memory_bits() / 1e6:.1f}" == megabits
+
+
+@pytest.mark.parametrize("make", [LatentReplay, LatentReplayCWR, lambda **options: GBM(head="replay", **options)])
+def test_the_rate_suits_what_the_layer_sees(make):
+    """Signs of D bits are D long, squared: at the rate for 0 and 1 their steps are too long."""
+    rates = {}
+    for code in (Identity(), Native()):
+        for given in (None, 0.02):
+            method = make(epochs=1, min_steps=1, learning_rate=given)
+            method.use(code)
+            method.partial_fit(*task(10, [0, 1]))
+            rates[code.kind, given] = method.decider.lr
+    assert rates["identity", 0.02] == rates["native", 0.02] == 0.02
+    assert rates["native", None] < rates["identity", None] / 10

@@ -27,7 +27,7 @@ from bitreplay.heads._network import MakeModule, make_layers, threads_for
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
-__all__ = ["MakeModule", "OptimizerName", "Replay", "make_layers"]
+__all__ = ["OptimizerName", "Replay"]
 
 OptimizerName = Literal["sgd", "adam"]
 

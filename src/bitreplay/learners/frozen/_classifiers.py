@@ -14,7 +14,8 @@ from torch import nn
 
 from bitreplay.errors import InputError
 from bitreplay.heads import Replay
-from bitreplay.heads._replay import MakeModule, OptimizerName
+from bitreplay.heads._network import MakeModule
+from bitreplay.heads._replay import OptimizerName
 from bitreplay.nn import BinaryClassifier
 
 __all__ = ["ClassifierName", "make_replay"]
@@ -32,17 +33,20 @@ class Form:
 
 
 FORMS: dict[ClassifierName, Form] = {
-    "linear": Form("sgd", Replay.lr),
+    "linear": Form("sgd", Replay.lr),  # for inputs of 0 and 1
     "hidden": Form("adam", 1e-3, hidden=(512,)),  # ours: Adam's usual rate, and half of EfficientNet's 1280 features
     "binary": Form("adam", 1e-2),  # larq-zoo trains QuickNet's binary weights so
     "quicknet_tail": Form("adam", 1e-3),  # ours: a tenth of larq-zoo's, as its weights are trained already
 }
+
+LINEAR_ON_SIGNS = 0.003  # ours: results/choices/replay_rates_binary_vgg.txt; ±1 are longer than 0 and 1
 
 
 def make_replay(
     classifier: ClassifierName,
     tail: MakeModule | None,
     *,
+    signs: bool,
     epochs: int,
     min_steps: int,
     batch_size: int,
@@ -57,12 +61,15 @@ def make_replay(
         what follows the tap of the encoder.
     tail : callable or None
         Makes what follows the encoder's tap.
+    signs : bool
+        Whether G sees ±1, as behind a binary network, or 0 and 1.
     epochs, min_steps, batch_size
         As of :class:`bitreplay.heads.Replay`.
     learning_rate : float or None
         None takes one that suits the classifier.
     """
     form = FORMS[classifier]
+    suiting = LINEAR_ON_SIGNS if signs and classifier == "linear" else form.learning_rate
     modules: dict[ClassifierName, MakeModule] = {"binary": _binary, "quicknet_tail": tail or _no_tail}
     return Replay(
         hidden=form.hidden,
@@ -71,7 +78,7 @@ def make_replay(
         min_steps=min_steps,
         batch_size=batch_size,
         optimizer=form.optimizer,
-        lr=form.learning_rate if learning_rate is None else learning_rate,
+        lr=suiting if learning_rate is None else learning_rate,
     )
 
 

@@ -25,7 +25,7 @@ from torch import nn
 
 from bitreplay.bits import PackedBits
 from bitreplay.heads import Replay
-from bitreplay.heads._replay import make_layers
+from bitreplay.heads._network import make_layers
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.learners.frozen._method import Labels

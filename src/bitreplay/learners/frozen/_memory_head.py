@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+from bitreplay.binarizers import Native
 from bitreplay.bits import PackedBits
 from bitreplay.heads import HEADS, Head, Replay
 from bitreplay.heads._head import Scores
-from bitreplay.heads._replay import MakeModule
+from bitreplay.heads._network import MakeModule
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._classifiers import ClassifierName, make_replay
 from bitreplay.learners.frozen._code import OnBits
@@ -59,6 +60,7 @@ class MemoryAndHead(OnBits):
         return make_replay(
             self.classifier,
             self.tail,
+            signs=isinstance(self.code, Native),
             epochs=self.epochs,
             min_steps=self.min_steps,
             batch_size=self.batch_size,
