@@ -51,7 +51,7 @@ PHASES = {  # of a network's training, and what the accuracy after each is
     "binarized": "with its binarizer, trained in one phase",
 }
 MANY = 5  # tasks of different sizes that a heading can name
-LONGEST = 25  # rows of a table on the page; longer ones are the numbers behind a figure
+LONG, LONGEST = 25, 60  # rows of a table that is folded, and of one on the page; longer ones are behind a figure
 
 
 def percent(row: dict[str, Any], name: str) -> str:
@@ -117,12 +117,15 @@ def experiment(one: Measured) -> str:
     for name, words in one.drawings.items():
         lines += [f"![{words}](../results/experiments/{one.name}-{name}.svg)", ""]
     for table in one.tables:
-        if len(table.rows) <= LONGEST:
-            lines += [table.title, "", line(table.columns), f"|:--|{'--:|' * (len(table.columns) - 1)}"]
-            lines += [line(row) for row in table.shown()]
-            lines.append("")
+        if len(table.rows) > LONGEST:
+            continue
+        rows = [line(table.columns), f"|:--|{'--:|' * (len(table.columns) - 1)}", *map(line, table.shown()), ""]
+        if len(table.rows) > LONG:
+            lines += [f"<details><summary>{table.title}</summary>", "", *rows, "</details>", ""]
+        else:
+            lines += [table.title, "", *rows]
     lines += [f"- {remark}" for remark in one.remarks]
-    return "\n".join([*lines, "", f"{one.machine}; bitreplay {one.version}; {one.date}; {duration(one.seconds)}."])
+    return "\n".join([*lines, "", f"{one.machine}; bitreplay {one.version}; {one.date}."])
 
 
 def main() -> None:

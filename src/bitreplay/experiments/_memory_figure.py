@@ -39,7 +39,7 @@ SERIES = {  # with the letter of what varies
 BELOW, ABOVE, RIGHT, LEFT = (0, -13, "center"), (0, 5, "center"), (6, -9, "left"), (-7, -3, "right")  # in points
 NAMED = {  # values that stand beside their points, and where
     "LR": {**dict.fromkeys((1, 10, 100), RIGHT), 500: BELOW},
-    "q": {1: LEFT, 2: RIGHT, 3: RIGHT, 8: BELOW, 32: BELOW},
+    "q": {1: LEFT, 2: RIGHT, 3: RIGHT, 8: BELOW, 32: (-16, -13, "center")},
     "K": {16: ABOVE},
 }
 REMARKS: Mapping[Scale, tuple[str, ...]] = {
@@ -132,7 +132,7 @@ FIGURE_6 = Experiment(
     title="Accuracy against memory behind a fully binary network (figure 6)",
     shows="How many bits per class does a generative memory need, and how many do exemplars need to be as good?",
     duration={
-        "cpu": "a quarter of an hour with --n_jobs 2, and about 40 minutes for the network",
+        "cpu": "a quarter of an hour with --n_jobs 2, and an hour for the network",
         "paper": "a few hours on a GPU",
     },
     run=memory_figure,
