@@ -138,7 +138,7 @@ def test_nothing_is_suggested_where_nothing_is_near(capsys, arguments):
 
 @pytest.mark.parametrize(
     ("option", "value", "said"),
-    [("bits", "20", "1 to 16"), ("prototypes", "0", "positive"), ("p", "0", "positive"), ("seed", "-1", "2^32")],
+    [("bits", "20", "1 to 16"), ("prototypes", "0", "at least 1"), ("p", "0", "at least 1"), ("seed", "-1", "from 0")],
 )
 def test_our_errors_are_one_line_and_leave_nothing_behind(capsys, tmp_path, option, value, said):
     error = fails(capsys, "demo", "--output", str(tmp_path / "demo"), f"--{option}", value)
