@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from bitreplay import GBMClassifier
 from bitreplay.bits import BYTE_TO_FLOATS, PackedBits, as_bit_array, concatenate, pack, pack_above, row_bytes
 from bitreplay.errors import InputError
 
@@ -258,3 +259,16 @@ def test_packing_above_a_threshold_block_by_block(monkeypatch: pytest.MonkeyPatc
     counts = np.random.default_rng(1).poisson(0.7, size=(50, 75))
     for dtype in (bool, np.uint8, np.uint32, np.int8, np.float32):
         assert pack_above(counts.astype(dtype), 0.0) == pack(counts > 0)
+
+
+def test_rows_that_cannot_be_written_to_are_used_like_others(tmp_path):
+    """As those of a memory-mapped file: kernels are compiled for arrays that can be written to."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 60)
+    X = pack(rng.random((120, 70)) < np.where(y[:, None], 0.3, 0.7))
+    np.save(tmp_path / "rows.npy", X.data)
+    mapped = PackedBits(np.load(tmp_path / "rows.npy", mmap_mode="r"), 70)
+    for head in ("closed_form", "replay", "bayes"):
+        options = {"head": head, "binarizer": "identity", "prototypes": 2, "random_state": 0}
+        expected = GBMClassifier(**options).fit(X, y).predict_proba(X)
+        np.testing.assert_array_equal(GBMClassifier(**options).fit(mapped, y).predict_proba(mapped), expected)

@@ -82,9 +82,13 @@ class PackedBits:
 
     @property
     def words(self) -> npt.NDArray[np.uint64]:
-        """The packed rows as 64-bit words, without a copy where their bytes lie in order."""
+        """The packed rows as 64-bit words, without a copy where their bytes lie in order and may be written to.
+
+        The kernels that read them are compiled for arrays that may be.
+        """
         data = np.ascontiguousarray(self.data)
-        return (data if data.ctypes.data % 8 == 0 else data.copy()).view(np.uint64)
+        usable = data.ctypes.data % 8 == 0 and data.flags.writeable
+        return (data if usable else np.array(data)).view(np.uint64)
 
     def __len__(self) -> int:
         return len(self.data)

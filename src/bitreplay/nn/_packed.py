@@ -101,7 +101,9 @@ class PackedConv2d:
         if self.padding:
             edge = self.padding
             packed[:, :edge] = packed[:, -edge:] = packed[:, :, :edge] = packed[:, :, -edge:] = self._white
-        maps = np.ascontiguousarray(maps)
+        maps = np.require(
+            maps, requirements=["C", "W"]
+        )  # compiled for arrays to write to; images of a data set are not
         if self._codes is None:
             kernels.pack_maps(maps, self.padding, packed)
         else:
