@@ -129,8 +129,8 @@ def test_packed_products_are_those_of_torch(n, d, outputs):
 def test_packed_thermometers_are_those_of_torch(colours, levels, padding):
     layer = ThermometerConv2d(colours, 10, 3, padding=padding, levels=levels)
     images = np.random.default_rng(0).integers(0, 256, (2, 6, 5, colours), dtype=np.uint8)
-    images.setflags(write=False)  # as those of a data set
     sums = layer(torch.from_numpy(images).permute(0, 3, 1, 2).float() / 255).detach().permute(0, 2, 3, 1)
+    images.setflags(write=False)  # as those of a data set
     np.testing.assert_array_equal(PackedConv2d(layer)(images), sums.numpy())
 
 
