@@ -6,6 +6,7 @@ place.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol, Self
 
@@ -50,12 +51,12 @@ class Head(Protocol):
         """The learned head again after a reload."""
 
 
-class FromMemory:
+class FromMemory(ABC):
     """What heads share that learn nothing beyond the memory: when it changes, they are computed from it again."""
 
+    @abstractmethod
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Self:
         """A head for all classes of a memory."""
-        raise TypeError(f"{type(self).__name__} does not say how it is computed")
 
     def update(
         self, memory: BinaryMemory, binarizer: Binarizer, samples: Mapping[Label, PackedBits], seed: int
