@@ -7,6 +7,7 @@ run of its own, and an interrupted comparison goes on with those that are missin
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -90,7 +91,9 @@ def _collect(runs: Iterable[RunFolder], on_run: Callable[[RunFolder], None] | No
 def _workers(dask: str | None, n_jobs: int) -> Iterator[None]:
     """Where joblib's jobs run."""
     if dask is None:
-        with parallel_config(backend="loky", n_jobs=n_jobs):
+        with parallel_config(backend="loky", n_jobs=n_jobs), warnings.catch_warnings():
+            # Workers whose memory has grown are replaced between two runs, and joblib warns of it: nothing is lost.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
             yield
         return
     try:
