@@ -59,7 +59,7 @@ class LatentReplayCWR(LatentReplay):
     batch_size : int
         Samples and exemplars of a step.
     learning_rate : float, optional
-        By default one that suits the classifier.
+        By default one that suits the classifier and its inputs.
     seed : int
         Of which samples are kept, and of their order in training.
     """

@@ -68,7 +68,7 @@ class GBM(MemoryAndHead):
     batch_size : int
         Samples and pseudo-exemplars of a step in replay.
     learning_rate : float, optional
-        Of replay; by default one that suits the classifier.
+        Of replay; by default one that suits the classifier and its inputs.
     init : {"centroid", "random"}, optional
         Where EM starts: near the centroid of the class, or anywhere. By default as `em` says.
     weights : {"learned", "fixed"}, optional
