@@ -36,8 +36,8 @@ reads beside the encoder. "±" is the standard deviation over seeds; without it 
 mean nothing. *Learning* is the time of all tasks on cached features.
 
 GBM's replay and latent replay train a linear layer at a learning rate of 0.1 (0.003 behind a binary network) unless
-their name says otherwise. That is not the best for all: on held-out samples of task 0, latent replay with E = 20 gains 1.6 points at 0.01 behind ResNet-18 and GBM with
-K = 8 loses 0.8 (`results/choices/replay_rates_resnet18.txt`).
+their name says otherwise. That is not the best for all: on held-out samples of task 0, latent replay with E = 20 gains
+1.6 points at 0.01 behind ResNet-18 and GBM with K = 8 loses 0.8 (`results/choices/replay_rates_resnet18.txt`).
 
 A claim of the paper *holds* or *does not hold* here if the difference is more than noise on these networks and test
 samples: 95 % by Student's t over the seeds of the learner; of one seed, half a point or two standard errors of the test
