@@ -13,12 +13,10 @@ from typing import Any, Literal, get_args
 
 from bitreplay._arguments import integer
 from bitreplay.errors import InputError
+from bitreplay.training._schedule import Augmentation, Optimizer, Schedule, annealed
 
 __all__ = ["PRESETS", "PRESET_BACKBONES", "TrainingOptions"]
 
-Schedule = Literal["steps", "one_cycle", "cosine"]
-Augmentation = Literal["none", "paper", "strong"]
-Optimizer = Literal["sgd", "adam"]
 HeadForm = Literal["linear", "binary"]
 
 ADDED = ("optimizer", "head")  # options of later versions; with their defaults, trainings are what they were before
@@ -68,7 +66,7 @@ class TrainingOptions:
     ste_learning_rate: float = 0.01  # ours: the paper does not say
     momentum: float = 0.9  # sec. 4.1
     nesterov: bool = False
-    weight_decay: float = 5e-4  # not in the paper; PASS, IL2A and PyCIL use it
+    weight_decay: float = 5e-4  # not in the paper; LUCIR's and PyCIL's, the field's default
     schedule: Schedule = "steps"  # sec. 4.1
     step_every: int = 50  # sec. 4.1
     step_factor: float = 0.1  # sec. 4.1
@@ -135,11 +133,7 @@ class TrainingOptions:
         """
         if self.schedule == "steps":
             return highest * self.step_factor ** int(epoch // self.step_every)
-        done = epoch / epochs
-        warmup = self.warmup if self.schedule == "one_cycle" else 0.0
-        if done < warmup:
-            return highest * done / warmup
-        return highest * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup))) / 2
+        return annealed(highest, epoch / epochs, self.warmup if self.schedule == "one_cycle" else 0.0)
 
     def image_size_at(self, epoch: int) -> int | None:
         """Image size in an epoch of the first phase; None leaves images as they are."""

@@ -6,17 +6,12 @@ loss is, is the method's.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from bitreplay.training import TrainingOptions
+from bitreplay.training._schedule import Augmentation, Optimizer, Schedule, annealed
 
 __all__ = ["Recipe"]
-
-Optimizer = Literal["sgd", "adam"]
-Schedule = Literal["steps", "one_cycle", "cosine"]
-Augmentation = Literal["none", "paper", "strong"]
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,4 @@ class Recipe:
         """
         if self.schedule == "steps":
             return self.learning_rate * self.factor ** sum(done >= milestone for milestone in self.milestones)
-        warmup = self.warmup if self.schedule == "one_cycle" else 0.0
-        if done < warmup:
-            return self.learning_rate * done / warmup
-        return self.learning_rate * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup))) / 2
+        return annealed(self.learning_rate, done, self.warmup if self.schedule == "one_cycle" else 0.0)
