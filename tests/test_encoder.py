@@ -268,36 +268,7 @@ def test_a_function_is_not_cached(dataset: ImageDataset, cache: Path) -> None:
     assert not cache.exists()
 
 
-# ------------------------------------------------------------------ refusals and names
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        (lambda x: x.flatten(1) / 0 * 0, "finite"),
-        (lambda x: x.flatten(1).log(), "finite"),
-        (lambda x: x, r"\(8, d\); got shape \(8, 1, 4, 4\)"),
-        (lambda x: x.flatten(1)[:5], r"\(8, d\); got shape \(5, 16\)"),
-        (lambda x: x.sum(), r"\(8, d\)"),
-    ],
-)
-def test_features_that_are_none_are_refused(wrong: object, message: str) -> None:
-    encoder = Encoder(wrong, Preprocessing(mean=(0.5,), std=(1.0,)), name="odd", device="cpu")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=f"odd must turn .*{message}"):
-        encoder.features(np.zeros((8, 4, 4, 1), dtype=np.uint8))
-
-
-@pytest.mark.parametrize("images", [np.zeros((2, 4, 4), np.uint8), np.zeros((2, 4, 4, 1), np.float32)])
-def test_what_is_no_image_is_refused(images: npt.NDArray[np.uint8]) -> None:
-    with pytest.raises(InputError, match="images must be uint8"):
-        make(Counting()).features(images)
-
-
-def test_a_refusal_leaves_no_entry_in_the_cache(dataset: ImageDataset) -> None:
-    encoder = make(nn.Sequential(nn.Flatten(), Scaled(float("nan"))))
-    with pytest.raises(InputError, match="finite"):
-        encoder.features(samples(dataset, [0]))
-    assert not [entry for entry in caches.entries() if entry.finished]
+# ------------------------------------------------------------------ names
 
 
 def test_a_trained_network_brings_name_and_binarizer(tmp_path: Path) -> None:
@@ -326,14 +297,3 @@ def test_a_pretrained_network_of_another_size_gets_images_of_that_size():
     images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3)).astype(np.uint8)
     assert encoder.preprocessing.size == 64
     assert encoder.features(images).shape == (2, 8 * 2 * 2)
-
-
-def test_grey_images_for_a_network_of_colours_are_refused():
-    encoder = make(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten()))
-    with pytest.raises(InputError, match="test does not take these images of 8 x 8 x 1"):
-        encoder.features(np.zeros((2, 8, 8, 1), dtype=np.uint8))
-
-
-def test_a_device_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="the device 'toaster' cannot be used"):
-        Encoder(torch.nn.Flatten(), Preprocessing(), name="pixels", device="toaster")

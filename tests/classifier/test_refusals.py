@@ -1,0 +1,111 @@
+"""GBMClassifier refuses what it cannot use, and a call that fails leaves everything as it was."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from bitreplay import BinaryMemory, EMOptions, GBMClassifier, pack
+from bitreplay.errors import BitreplayError, FingerprintError, InputError, UnknownClassError
+from bitreplay.heads import Replay
+
+GOOD = (np.random.default_rng(0).random((30, 6)), np.arange(30) % 3)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return train_test_split(*load_digits(return_X_y=True), test_size=0.3, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "call"),
+    [
+        ({}, lambda clf: clf.partial_fit(np.empty((0, 6)), [])),
+        ({}, lambda clf: clf.partial_fit(np.full((2, 6), np.nan), [7, 7])),
+        ({}, lambda clf: clf.partial_fit(np.full((2, 6), np.inf), [7, 7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 5)), [7, 7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), [7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), ["cup", "mug"])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), [7, 8], classes=[0, 1, 2, 7])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), [0.5, 1.5])),
+        ({}, lambda clf: clf.partial_fit(np.zeros((2, 6)), None)),
+        ({}, lambda clf: clf.partial_fit(pack(np.zeros((2, 6))), [7, 7])),
+        ({}, lambda clf: clf.predict(np.zeros((2, 7)))),
+        ({}, lambda clf: clf.predict(pack(np.zeros((2, 6))))),
+        ({}, lambda clf: clf.forget(99)),
+        ({}, lambda clf: clf.calibrate(np.zeros((2, 6)), [0, 99])),
+        ({}, lambda clf: clf.merge(BinaryMemory(3, 5))),
+        ({}, lambda clf: clf.set_params(prototypes=0).partial_fit(*GOOD)),
+        ({}, lambda clf: clf.set_params(reject=2.0).predict(GOOD[0])),
+    ],
+)
+def test_a_failed_call_leaves_everything_as_it_was(options, call):
+    clf = GBMClassifier(random_state=0, **options).fit(*GOOD)
+    before, codes = clf.predict_proba(GOOD[0]), clf.memory_.to_content()
+    attributes = {name: value for name, value in vars(clf).items() if name.endswith("_")}
+    with pytest.raises(ValueError):
+        call(clf)
+    clf.set_params(prototypes=8, reject=None)
+    assert {name: value for name, value in vars(clf).items() if name.endswith("_")} == attributes
+    assert np.array_equal(clf.predict_proba(GOOD[0]), before)
+    assert str(clf.memory_.to_content()) == str(codes)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"prototypes": 0},
+        {"prototypes": 2.5},
+        {"bits": 0},
+        {"bits": 17},
+        {"bits": 31},
+        {"p": 0},
+        {"head": "svm"},
+        {"binarizer": "sigmoid"},
+        {"reject": 1.5},
+        {"reject": -0.1},
+        {"encoder": 3},
+        {"em": EMOptions, "prototypes": 3},
+        {"head": [1]},
+        {"head": Replay},
+        {"binarizer": GOOD[0]},
+        {"n_jobs": 0},
+        {"random_state": "x"},
+    ],
+)
+def test_bad_options_are_refused_at_the_first_fit_and_leave_nothing_behind(options):
+    clf = GBMClassifier(**options)
+    with pytest.raises(BitreplayError):
+        clf.fit(*GOOD)
+    assert not [name for name in vars(clf) if name.endswith("_")]
+
+
+def test_unknown_class_error_names_what_is_known():
+    clf = GBMClassifier().fit(*GOOD)
+    with pytest.raises(UnknownClassError, match=r"99 is not in the memory; it knows 0, 1, 2"):
+        clf.forget(99)
+
+
+def test_memories_with_other_thresholds_are_not_merged(digits):
+    train, _, y_train, _ = digits
+    one = GBMClassifier(random_state=0).fit(train[:300], y_train[:300])
+    other = GBMClassifier(random_state=0).fit(train[300:], y_train[300:])
+    with pytest.raises(FingerprintError, match="thresholds"):
+        one.merge(other.memory_)
+
+
+def test_unknown_must_not_be_a_class(digits):
+    train, _, y_train, _ = digits
+    clf = GBMClassifier(reject=0.5, random_state=0).fit(train, y_train - 1)
+    with pytest.raises(InputError, match="-1 is a class"):
+        clf.predict(train)
+
+
+def test_merging_text_into_numbers_is_refused_and_changes_nothing(digits):
+    train, test, y_train, _ = digits
+    one = GBMClassifier(random_state=0).fit(train, y_train)
+    other = GBMClassifier(binarizer=one.binarizer_, random_state=0).fit(train, y_train.astype(str))
+    before = one.predict(test)
+    with pytest.raises(InputError, match="all text or all numbers"):
+        one.merge(other.memory_)
+    assert np.array_equal(one.predict(test), before)
