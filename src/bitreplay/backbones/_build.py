@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -47,6 +48,11 @@ class Backbone:
     binary : bool
         Whether its features are ±1 already. Such a network codes pixels in its own way: it is trained with the
         preprocessing given here, not with one made for its images.
+
+    Examples
+    --------
+    >>> BACKBONES["efficientnet_lite0"].pretrained, BACKBONES["binary_vgg"].binary
+    ('ImageNet', True)
     """
 
     build: Callable[..., nn.Module]
@@ -125,9 +131,14 @@ def pretrained_on(name: str, options: Mapping[str, Any]) -> str:
     --------
     >>> pretrained_on("quicknet", {}), pretrained_on("quicknet", {"weights": None}), pretrained_on("resnet18", {})
     ('ImageNet', '', '')
+    >>> pretrained_on("quicknet", {"weights": "downloads/mine.h5"})
+    'whatever mine.h5 was trained on'
     """
-    if name not in BACKBONES or options.get("weights", "given") is None or options.get("pretrained") is False:
+    weights = options.get("weights", "published")
+    if name not in BACKBONES or weights is None or options.get("pretrained") is False:
         return ""
+    if weights != "published":
+        return f"whatever {Path(weights).name} was trained on"
     return BACKBONES[name].pretrained
 
 

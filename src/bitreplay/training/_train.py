@@ -92,6 +92,17 @@ def train_base(
         backbone, or mean and standard deviation of the task's images.
     progress : bool
         Show a progress bar.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> task = make_scenario(load_dataset("digits"), base=2, increment=2).tasks[0]
+    >>> options = TrainingOptions(epochs=1, ste_epochs=1, augmentation="none")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trained = train_base(task, "small_cnn", options, folder=folder, progress=False)
+    >>> trained.classes, trained.binarizer.p, sorted(trained.accuracy)
+    (array([4, 2]), 1, ['plain', 'plain_then_binarized', 'straight_through'])
     """
     if not len(task.train):
         raise InputError(f"task {task.id} has no training images")

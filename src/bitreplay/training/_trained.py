@@ -60,6 +60,19 @@ class TrainedNetwork:
         How it was trained, for people.
     classifier : BinaryClassifier, optional
         G, where it is not linear; `head_weight` and `head_bias` are empty then.
+
+    Examples
+    --------
+    Any network that was trained elsewhere, beside those of :func:`train_base`:
+
+    >>> import tempfile
+    >>> own = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU())
+    >>> linear = np.zeros((2, 16), np.float32), np.zeros(2, np.float32)
+    >>> network = TrainedNetwork(own, None, *linear, Preprocessing(mean=(0.5,), std=(0.5,)), np.arange(2), {}, "mine")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     network.save(folder)
+    ...     TrainedNetwork.load(folder, backbone=own).key
+    'mine'
     """
 
     backbone: nn.Module
