@@ -7,6 +7,8 @@ python benchmarks/results_page.py
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,30 @@ def line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
+def anchor(title: str) -> str:
+    """Where a heading is linked to: as GitHub does, in small letters, without signs, with dashes for blanks."""
+    return "#" + re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def summary(measured: Sequence[Measured]) -> str:
+    """All claims of the paper that were looked at."""
+    claims = [(one, claim) for one in measured for claim in one.claims]
+    counts = Counter(VERDICTS[claim.holds] for _, claim in claims)
+    told = ", ".join(f"{verdict}: {count}" for verdict, count in counts.most_common())
+    lines = [
+        "## The paper's claims at this scale",
+        "",
+        f"{len(claims)} claims ({told}), each with its experiment below.",
+        "",
+        "| where | the paper says | measured | verdict |",
+        "|:--|:--|:--|:--|",
+    ]
+    for one, claim in claims:
+        where = f"[{one.name}]({anchor(one.title)})"
+        lines.append(line([where, claim.paper, claim.measured, VERDICTS[claim.holds]]))
+    return "\n".join(lines)
+
+
 def experiment(one: Measured) -> str:
     """A table or figure of the paper."""
     lines = [f"## {one.title}", "", one.shows, "", "```", one.command, "```", ""]
@@ -129,10 +155,11 @@ def experiment(one: Measured) -> str:
 
 
 def main() -> None:
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(COMPARISONS.glob("*.json"))]
+    paths = [path for path in sorted(COMPARISONS.glob("*.json")) if path != MAIN_TABLE]  # that one is an experiment too
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     files = [EXPERIMENT_FILES / f"{name}.json" for name in EXPERIMENTS]
     measured = [read_outcome(path) for path in files if path.exists()]
-    parts = [HEAD.rstrip(), *map(section, found), *map(experiment, measured)]
+    parts = [HEAD.rstrip(), summary(measured), *map(experiment, measured), *map(section, found)]
     PAGE.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(found)} comparisons, {len(measured)} experiments")
     if MAIN_TABLE.exists():

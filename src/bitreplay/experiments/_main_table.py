@@ -37,8 +37,8 @@ SETTINGS: dict[Scale, tuple[tuple[str, int], ...]] = {  # data set and T, the pa
 SEEDS = {"cpu": [0], "paper": [0, 1, 2]}
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
-        "20 classes, small images and networks, few epochs, one seed: who is better than whom may be compared with the "
-        "paper, the numbers may not. Places of the paper are those of CIFAR-100 with T = 5.",
+        "20 classes, small images and networks, few epochs: who is better than whom may be compared with the paper, "
+        "the numbers may not. Places of the paper are those of CIFAR-100 with T = 5.",
         "All methods that train the network have the same epochs here, not those of their authors.",
     ),
     "paper": ("Every method trains as its authors did; the paper does not say how it trained those of others.",),
