@@ -44,6 +44,11 @@ def test_unknown_experiments(capsys):
     assert capsys.readouterr().err.startswith(f"error: --experiment: expected one of {names}, got table-99\n")
 
 
+def test_a_wrong_seed_is_refused_before_anything_begins(capsys):
+    assert main(["reproduce", "table-1", "--seeds", "0", "-1"]) == 2
+    assert "a seed must be an integer of at least 0; got -1" in capsys.readouterr().err
+
+
 @pytest.fixture
 def calls(monkeypatch) -> dict[str, list]:
     """Three experiments that are synthetic, the second with a figure: how each was asked for, by name."""

@@ -92,7 +92,7 @@ def test_a_table_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["compare", *table, *digits, "--accelerator", "cpu", "--output", str(tmp_path / "runs")]) == 0
     assert "FullFineTuning:epochs=1, seed 0: average" in capsys.readouterr().out
     assert main(["compare", "--preset", "table-2"]) == 2
-    assert "preset must be one of" in capsys.readouterr().err
+    assert "preset must be one of table-1, paper, cpu" in capsys.readouterr().err
 
 
 def test_only_the_first_classes_are_learned() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from bitreplay import metrics
+from bitreplay.errors import InputError
 from bitreplay.learners import FROZEN
 from bitreplay.report import terminal_table, write_report, write_summary
 from bitreplay.runs import (
@@ -21,6 +22,7 @@ from bitreplay.runs import (
     compare_learners,
     named_comparison,
 )
+from bitreplay.training import PRESETS
 
 __all__ = ["compare"]
 
@@ -68,6 +70,8 @@ def compare(
     default: Iterable[str] = FROZEN
     if (preset := setting.get("preset")) in COMPARISONS:
         chosen, default = named_comparison(str(preset), scale, setting)
+    elif preset is not None and preset not in PRESETS:
+        raise InputError(f"preset must be one of {', '.join([*COMPARISONS, *PRESETS])}; got {preset!r}")
     else:
         chosen = Setting(**setting)
     specifications = [Specification.parse(text) for text in learners or default]

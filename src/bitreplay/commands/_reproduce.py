@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from bitreplay import metrics
+from bitreplay._arguments import integer
 from bitreplay.errors import InputError
 from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Request, read_outcome, write_outcome
 from bitreplay.experiments._files import OUTCOME
@@ -60,6 +61,8 @@ def reproduce(
         Show the experiments, and how long they take.
     """
     console = Console(soft_wrap=True, highlight=False, markup=False)
+    for seed in seeds or []:
+        integer("a seed", seed, 0)
     if list or experiment is None:
         for name, entry in EXPERIMENTS.items():
             times = "; ".join(f"--scale {each}: {duration}" for each, duration in entry.duration.items())

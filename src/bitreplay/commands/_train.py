@@ -38,6 +38,7 @@ def train(folder: Path | str | None = None, **setting: Any) -> None:
     chosen = Setting(**setting)
     if chosen.encoder is None:  # the default for runs may come with its weights
         chosen = replace(chosen, encoder="small_cnn" if chosen.dataset == "digits" else "resnet18")
+    chosen.check_trains()  # before any data is looked for
     scenario = chosen.scenario()
     console.print(
         f"training {chosen.encoder_name} on {len(scenario[0].classes)} classes of {scenario.dataset.name}",

@@ -144,6 +144,11 @@ class Setting:
         """Whether the encoder is trained on task 0, rather than given."""
         return self.encoder_name in BACKBONES and not pretrained_on(self.encoder_name, self.backbone_options)
 
+    def check_trains(self) -> None:
+        """Refuse an encoder that is given, not trained."""
+        if not self.trains:
+            raise InputError(f"{self.encoder_name} comes with its weights; choose one to train, such as resnet18")
+
     def determinants(self) -> dict[str, Any]:
         """All that results depend on; a trained network counts by its content, not by where it is."""
         what = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
@@ -172,12 +177,10 @@ class Setting:
 
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
         """The encoder's network after its training on task 0, from the cache if it was trained before."""
-        name = self.encoder_name
-        if not self.trains:
-            raise InputError(f"{name} comes with its weights; choose an encoder to train, such as resnet18")
+        self.check_trains()
         return train_base(
             scenario[0],
-            name,
+            self.encoder_name,
             PRESETS[self.preset_name],
             backbone_options=self.backbone_options,
             binarizer="native" if self._is_binary and self.binarizer == "thermometer" else self.binarizer,
