@@ -2,7 +2,8 @@
 
 In the flow images → features → **bits** → memory/head → class this is the form in which embeddings are kept and
 counted. Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8`` (little bit order). Rows are padded with zero bits to
-whole 64-bit words, so that every row can also be read as `uint64`; the padding is never visible outside.
+whole 64-bit words, so that every row can also be read as `uint64`; the padding is never visible outside. Names outside
+`__all__` are for the package itself.
 """
 
 from __future__ import annotations
@@ -20,12 +21,10 @@ __all__ = [
     "BYTE_TO_FLOATS",
     "BitsLike",
     "PackedBits",
-    "as_bit_array",
     "concatenate",
     "pack",
     "pack_above",
     "row_bytes",
-    "to_numpy",
 ]
 
 BLOCK = 2**20  # values compared with a threshold at once
@@ -124,7 +123,13 @@ BitsLike = PackedBits | torch.Tensor | npt.ArrayLike
 
 
 def row_bytes(n_features: int) -> int:
-    """Bytes in a packed row of `n_features` bits: whole 64-bit words."""
+    """Bytes in a packed row of `n_features` bits: whole 64-bit words.
+
+    Examples
+    --------
+    >>> row_bytes(64), row_bytes(65), pack([[1] * 65]).nbytes
+    (8, 16, 16)
+    """
     return -(-n_features // WORD_BITS) * (WORD_BITS // 8)
 
 

@@ -2,7 +2,8 @@
 
 Beside the flow images → features → bits → memory/head → class, for everything along it: decoded images, trained
 backbones, features and bits. An entry is a folder `<root>/<kind>/<key>`. It appears whole or not at all, it may vanish
-at any time, and an entry that is incomplete counts as absent. What must last does not belong here.
+at any time, and an entry that is incomplete counts as absent. What must last does not belong here. Names outside
+`__all__` are for the package itself, which alone makes entries and finds them.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from typing import Any
 
 import numpy as np
 
+from bitreplay._lock import alone
 from bitreplay.errors import InputError
 
-__all__ = ["Entry", "alone", "building", "cache_root", "clean", "entries", "find", "folder", "key", "resuming"]
+__all__ = ["Entry", "cache_root", "clean", "entries"]
 
 META = "meta.json"  # written last: an entry without it is not complete
 PART = ".part"  # ending of folders that are being built, or that a killed process left behind
@@ -34,7 +36,14 @@ IDLE_DAYS = 1.0  # ours: a `.part` folder that nothing was written to for so lon
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the cache, as `bitreplay cache` lists it."""
+    """One entry of the cache, as `bitreplay cache` lists it.
+
+    Examples
+    --------
+    >>> entry = Entry("features", "4f2a", Path("features/4f2a"), 512, 0.0, "features of digits")
+    >>> f"{entry.kind}, {entry.description}: {entry.nbytes} bytes"
+    'features, features of digits: 512 bytes'
+    """
 
     kind: str
     key: str
@@ -46,7 +55,15 @@ class Entry:
 
 
 def cache_root() -> Path:
-    """The folder of all caches: `$BITREPLAY_CACHE`, or `bitreplay` in the user's cache directory."""
+    """The folder of all caches: `$BITREPLAY_CACHE`, or `bitreplay` in the user's cache directory.
+
+    Examples
+    --------
+    >>> from unittest.mock import patch
+    >>> with patch.dict(os.environ, BITREPLAY_CACHE="large_disk/bitreplay"):
+    ...     cache_root() == Path.cwd() / "large_disk" / "bitreplay"
+    True
+    """
     override = os.environ.get("BITREPLAY_CACHE")
     if override:
         return Path(override).expanduser().absolute()
@@ -164,26 +181,18 @@ def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
     _move_into_place(temporary, folder(kind, key), kind, key)
 
 
-@contextlib.contextmanager
-def alone(lock: Path) -> Iterator[None]:
-    """Wait until no other process holds the lock; where the system has no such locks, nobody waits."""
-    try:
-        file = lock.open("w")
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {lock.parent} ({error.strerror}); "
-            "if that is the cache, set $BITREPLAY_CACHE to a folder that can be written to"
-        ) from None
-    with file:
-        with contextlib.suppress(ImportError):
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back even after a kill
-        yield
-
-
 def entries() -> list[Entry]:
-    """Everything in the cache, the unfinished included, by kind and the latest used first."""
+    """Everything in the cache, the unfinished included, by kind and the latest used first.
+
+    Examples
+    --------
+    >>> import tempfile, unittest.mock
+    >>> with tempfile.TemporaryDirectory() as root, unittest.mock.patch.dict(os.environ, BITREPLAY_CACHE=root):
+    ...     with building("features", "4f2a", "features of digits") as part:
+    ...         np.save(part / "features.npy", np.ones(3))
+    ...     [(entry.kind, entry.description, entry.finished) for entry in entries()]
+    [('features', 'features of digits', True)]
+    """
     found = []
     root = cache_root()
     for path in sorted(root.glob("*/*")) if root.is_dir() else []:
@@ -206,6 +215,15 @@ def clean(kind: str | None = None, *, older_than_days: float | None = None, keys
         Only entries that were last used so long ago.
     keys : iterable of str, optional
         Only entries with these keys.
+
+    Examples
+    --------
+    >>> import tempfile, unittest.mock
+    >>> with tempfile.TemporaryDirectory() as root, unittest.mock.patch.dict(os.environ, BITREPLAY_CACHE=root):
+    ...     with building("features", "4f2a", "features of digits") as part:
+    ...         np.save(part / "features.npy", np.ones(3))
+    ...     clean("datasets"), clean("features") > 0, entries()
+    (0, True, [])
     """
     if older_than_days is not None and not older_than_days >= 0:
         raise InputError(f"older_than_days must be a number of days, 0 or more; got {older_than_days!r}")

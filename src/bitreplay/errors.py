@@ -9,20 +9,72 @@ __all__ = ["BitreplayError", "FileFormatError", "FingerprintError", "InputError"
 
 
 class BitreplayError(Exception):
-    """Base of all errors of this library."""
+    """Base of all errors of this library.
+
+    Examples
+    --------
+    >>> from bitreplay import BinaryMemory
+    >>> try:
+    ...     BinaryMemory(bits=40)
+    ... except BitreplayError as error:  # whatever the library refuses
+    ...     print(error)
+    bits (q) must be 1 to 16, or 32 for float32; got 40
+    """
 
 
 class InputError(BitreplayError, ValueError):
-    """An argument has a value, shape or type that cannot be used."""
+    """An argument has a value, shape or type that cannot be used.
+
+    Examples
+    --------
+    >>> from bitreplay import pack
+    >>> try:
+    ...     pack([[0, 2]])
+    ... except ValueError as error:  # as code that knows nothing of bitreplay would catch it
+    ...     print(error)
+    bits must be 0 or 1; found 2 at row 0, column 1
+    """
 
 
 class UnknownClassError(InputError):
-    """A class was named that the memory does not hold."""
+    """A class was named that the memory does not hold.
+
+    Examples
+    --------
+    >>> from bitreplay import BinaryMemory
+    >>> BinaryMemory().remove("mug")
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.UnknownClassError: class 'mug' is not in the memory; it knows no class yet
+    """
 
 
 class FingerprintError(InputError):
-    """Bits that were made in different ways (width, order, thresholds, encoder) were about to be mixed."""
+    """Bits that were made in different ways (width, order, thresholds, encoder) were about to be mixed.
+
+    Examples
+    --------
+    >>> from bitreplay import BinaryMemory, Fingerprint
+    >>> ours, theirs = (BinaryMemory(fingerprint=Fingerprint(512, encoder=name)) for name in ("resnet18", "small_cnn"))
+    >>> ours.merge(theirs)
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.FingerprintError: cannot merge bits of another kind: encoder is 'small_cnn', expected 'resnet18'
+    """
 
 
 class FileFormatError(BitreplayError, OSError):
-    """A file is truncated, altered, of a newer version, or not one of ours."""
+    """A file is truncated, altered, of a newer version, or not one of ours.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from bitreplay import BinaryMemory
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "memory.safetensors"
+    ...     _ = file.write_text("something else")
+    ...     BinaryMemory.load(file)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.FileFormatError: ...memory.safetensors is not a bitreplay file, or its beginning is damaged
+    """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from bitreplay.caches import alone
+from bitreplay._lock import alone
 from bitreplay.memory._file import read
 from bitreplay.training import train_base
 from bitreplay.training._log import TrainingLog

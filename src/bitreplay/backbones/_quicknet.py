@@ -142,6 +142,13 @@ class QuickNetTail(nn.Module):
         Features of the last layer.
     n_classes : int
         Classes.
+
+    Examples
+    --------
+    >>> network = QuickNet((1, 1, 1, 1), (16, 16, 32, 64), image_size=64)
+    >>> tail = network.tail(n_inputs=128, n_classes=5).eval()
+    >>> tail(torch.ones(2, 128)).shape, tail.dense.out_features
+    (torch.Size([2, 5]), 5)
     """
 
     def __init__(self, layers: nn.Sequential, shape: tuple[int, ...], width: int, n_classes: int) -> None:

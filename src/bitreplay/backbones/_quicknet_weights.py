@@ -89,6 +89,16 @@ def fetch_quicknet(name: str) -> Path:
     ----------
     name : {"quicknet_small", "quicknet", "quicknet_large"}
         Which; 51, 53 and 94 megabytes.
+
+    Examples
+    --------
+    Call ``fetch_quicknet("quicknet_large")`` once: `build_backbone` and all commands find the weights from then on.
+    Nothing else downloads them. A name that was not published is refused:
+
+    >>> fetch_quicknet("resnet18")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: there are no published weights of 'resnet18'; there are quicknet_small, quicknet, ...
     """
     if name not in PUBLISHED:
         raise InputError(f"there are no published weights of {name!r}; there are {', '.join(PUBLISHED)}")

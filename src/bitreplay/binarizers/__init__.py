@@ -8,7 +8,6 @@ live with them; and they turn arrays into packed bits.
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.binarizers._heaviside import Heaviside
 from bitreplay.binarizers._natural import Identity, Native
-from bitreplay.binarizers._rebuild import rebuild
 from bitreplay.binarizers._thermometer import Thermometer
 
-__all__ = ["Binarizer", "Heaviside", "Identity", "Native", "Thermometer", "rebuild"]
+__all__ = ["Binarizer", "Heaviside", "Identity", "Native", "Thermometer"]

@@ -23,6 +23,16 @@ class Binarizer(nn.Module):
 
     `encode` gives bits, `decode` what G sees for given bits, and calling the module does both with a straight-through
     gradient. `bits_per_feature` values of a decoded feature lie side by side in the bits.
+
+    Examples
+    --------
+    A kind of one's own says at least how it encodes:
+
+    >>> class Positive(Binarizer):
+    ...     def encode(self, features):
+    ...         return (features > 0).to(features.dtype)
+    >>> Positive().pack(np.array([[-1.0, 2.0, 0.5]])).unpack()
+    array([[0, 1, 1]], dtype=uint8)
     """
 
     kind: str

@@ -17,7 +17,18 @@ __all__ = ["Identity", "Native"]
 
 
 class Identity(Binarizer):
-    """For embeddings that are bits already, as binary networks give them: refuses anything but 0 and 1."""
+    """For embeddings that are bits already, as binary networks give them: refuses anything but 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Identity().pack(np.array([[0, 1, 1], [1, 0, 1]]))
+    PackedBits(2 x 3, 16 bytes)
+    >>> Identity().pack(np.array([[0.0, 0.5]]))
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: bits must be 0 or 1; found 0.5 at row 0, column 1
+    """
 
     kind = "identity"
 

@@ -16,7 +16,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from bitreplay.binarizers import Identity
 from bitreplay.bits import PackedBits, to_numpy
 from bitreplay.errors import InputError
-from bitreplay.memory import Label, as_label, label_array
+from bitreplay.memory import Label, as_label
+from bitreplay.memory._labels import label_array
 
 __all__ = ["check_features", "check_labels", "check_reject", "sorted_classes"]
 

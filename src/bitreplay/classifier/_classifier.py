@@ -25,7 +25,8 @@ from bitreplay.classifier._learning import held_out_temperature, remember, seed_
 from bitreplay.classifier._parts import make_binarizer, make_head, make_options
 from bitreplay.errors import InputError
 from bitreplay.heads import Head, fit_temperature
-from bitreplay.memory import BinaryMemory, Label, as_label, label_array, read_file, write_file
+from bitreplay.memory import BinaryMemory, Label, as_label, read_file, write_file
+from bitreplay.memory._labels import label_array
 from bitreplay.mixture import EMOptions
 
 __all__ = ["GBMClassifier"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay.binarizers import rebuild
+from bitreplay.binarizers._rebuild import rebuild
 from bitreplay.classifier._checks import sorted_classes
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.heads import HEADS, Head

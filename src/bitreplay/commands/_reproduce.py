@@ -17,7 +17,7 @@ from bitreplay.errors import InputError
 from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Request, read_outcome, write_outcome
 from bitreplay.experiments._files import OUTCOME
 from bitreplay.experiments._page import MANY, VERDICTS, experiments_page
-from bitreplay.report import write_text
+from bitreplay.report._write import write_text
 from bitreplay.runs import RunFolder, Scale
 
 __all__ = ["reproduce"]

@@ -19,7 +19,14 @@ __all__ = ["Available", "available"]
 
 @dataclass(frozen=True)
 class Available:
-    """A data set that can be loaded by `name`, or could be."""
+    """A data set that can be loaded by `name`, or could be.
+
+    Examples
+    --------
+    >>> digits = available()[0]
+    >>> digits.name, digits.present, digits.classes, digits.samples
+    ('digits', True, 10, 1797)
+    """
 
     name: str
     present: bool

@@ -42,6 +42,12 @@ class Request:
         Options of :class:`bitreplay.runs.Setting` that replace the experiment's own: other data, another encoder.
     on_run : callable, optional
         Called with every run as it ends.
+
+    Examples
+    --------
+    >>> request = Request("cpu", Path("runs"), seeds=[0, 1], setting={"dataset": "digits"})
+    >>> Setting(**request.setting).encoder_name  # as experiments make theirs, from their options and these
+    'small_cnn'
     """
 
     scale: Scale
@@ -121,7 +127,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, the name of its file without ending, and what it shows."""
+    """A figure, the name of its file without ending, and what it shows.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> figure = Figure()
+    >>> _ = figure.subplots().plot([5, 7, 9], [0.95, 0.93, 0.91])
+    >>> Drawing(figure, "curve", "Accuracy after every task.").name  # curve.svg and curve.png
+    'curve'
+    """
 
     figure: Figure
     name: str
@@ -130,7 +145,14 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was measured, and whether that bears it out; None: this cannot be told here."""
+    """What the paper says, what was measured, and whether that bears it out; None: this cannot be told here.
+
+    Examples
+    --------
+    >>> claim = Claim("8 prototypes are better than 1", "+1.2 points (standard error 0.1)", True)
+    >>> f"{claim.paper}: {claim.measured}"
+    '8 prototypes are better than 1: +1.2 points (standard error 0.1)'
+    """
 
     paper: str
     measured: str
@@ -151,6 +173,13 @@ class Outcome:
         The paper's claims with a verdict.
     remarks : sequence of str
         What differs from the paper, and what one must know to read the numbers.
+
+    Examples
+    --------
+    >>> table = Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])
+    >>> outcome = Outcome([table], claims=[Claim("8 are better than 1", "+4.0 points", True)], remarks=["One seed."])
+    >>> outcome.tables[0].shown(), outcome.claims[0].holds
+    ([['1', '62.0'], ['8', '66.0']], True)
     """
 
     tables: Sequence[Table]
@@ -173,6 +202,14 @@ class Experiment:
         About how long it takes.
     run : callable
         Runs it.
+
+    Examples
+    --------
+    >>> def run(request: Request) -> Outcome:
+    ...     return Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
+    >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second", "paper": "a second"}, run)
+    >>> experiment.run(Request("cpu", Path("runs"))).tables[0].rows
+    [[1, 0.62], [8, 0.66]]
     """
 
     title: str

@@ -16,11 +16,10 @@ from typing import Any
 from bitreplay import __version__
 from bitreplay.errors import FileFormatError
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Table
-from bitreplay.report import write_text
 from bitreplay.report._files import png, svg
 from bitreplay.report._summary import machine_in_words
 from bitreplay.report._tables import csv_text
-from bitreplay.report._write import write_bytes
+from bitreplay.report._write import write_bytes, write_text
 
 __all__ = ["OUTCOME", "Measured", "read_outcome", "write_outcome"]
 
@@ -29,7 +28,18 @@ OUTCOME = "outcome.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment as it lies in its folder."""
+    """An experiment as it lies in its folder.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> outcome = Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
+    >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second"}, lambda request: outcome)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
+    >>> measured.command, measured.tables[0].shown()
+    ('bitreplay reproduce sizes --scale cpu --seeds 0', [['1', '62.0'], ['8', '66.0']])
+    """
 
     name: str
     title: str
@@ -62,7 +72,18 @@ def write_outcome(
     seeds: Sequence[int] | None,
     seconds: float,
 ) -> Measured:
-    """Write everything that came out; the JSON file last, so that a folder that has one is complete."""
+    """Write everything that came out; the JSON file last, so that a folder that has one is complete.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> outcome = Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
+    >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second"}, lambda request: outcome)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['outcome.json', 'sizes.csv']
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / OUTCOME).unlink(missing_ok=True)
     for table in outcome.tables:
@@ -92,7 +113,18 @@ def write_outcome(
 
 
 def read_outcome(path: Path) -> Measured:
-    """Read what :func:`write_outcome` wrote."""
+    """Read what :func:`write_outcome` wrote.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> outcome = Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
+    >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second"}, lambda request: outcome)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
+    ...     read_outcome(Path(folder) / "outcome.json").tables[0].rows
+    [[1, 0.62], [8, 0.66]]
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         content["tables"] = [Table(**table) for table in content["tables"]]

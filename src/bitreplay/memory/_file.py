@@ -32,7 +32,18 @@ Tensors = dict[str, npt.NDArray[Any]]
 
 
 def write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
-    """Write tensors and JSON content to `path`, atomically."""
+    """Write tensors and JSON content to `path`, atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bitreplay.memory import read_file, write_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(f"{folder}/sensor", "sensor", {"place": "left"}, {"offsets": np.array([3, 1, 2])})
+    ...     content, tensors = read_file(f"{folder}/sensor")
+    >>> content["kind"], content["place"], tensors["offsets"]
+    ('sensor', 'left', array([3, 1, 2]))
+    """
     description = json.dumps(
         {"kind": kind, "format_version": FORMAT_VERSION, **content},
         separators=(",", ":"),
@@ -60,7 +71,21 @@ def write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], t
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
-    """Read a file written by :func:`write`: its JSON content (with `kind`) and its tensors."""
+    """Read a file written by :func:`write`: its JSON content (with `kind`) and its tensors.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bitreplay import BinaryMemory, Mixture
+    >>> from bitreplay.memory import read_file
+    >>> memory = BinaryMemory(bits=3)
+    >>> memory.add("mug", Mixture(np.full((2, 64), 0.5, np.float32), np.array([0.5, 0.5]), count=10))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     memory.save(f"{folder}/memory")
+    ...     content, tensors = read_file(f"{folder}/memory")
+    >>> content["kind"], content["memory"]["labels"], tensors["memory.codes"].nbytes  # 2 prototypes of 64 times 3 bits
+    ('memory', ['mug'], 48)
+    """
     raw = Path(path).read_bytes()
     name = os.fspath(path)
     try:

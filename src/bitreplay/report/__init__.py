@@ -3,7 +3,7 @@
 from bitreplay.report._methods import RunResult
 from bitreplay.report._summary import write_summary
 from bitreplay.report._tables import csv_table, markdown_table, states_csv, terminal_table
-from bitreplay.report._write import write_report, write_text
+from bitreplay.report._write import write_report
 
 __all__ = [
     "RunResult",
@@ -13,5 +13,4 @@ __all__ = [
     "terminal_table",
     "write_report",
     "write_summary",
-    "write_text",
 ]

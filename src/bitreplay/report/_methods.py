@@ -58,7 +58,16 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run: the name of the method it belongs to, its seed, and what it answered."""
+    """One run: the name of the method it belongs to, its seed, and what it answered.
+
+    Examples
+    --------
+    >>> history = History.empty("GBM")
+    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
+    >>> run = RunResult("GBM, K=8", 0, history)
+    >>> run.name, metrics.final(run.history)
+    ('GBM, K=8', 0.85)
+    """
 
     name: str
     seed: int

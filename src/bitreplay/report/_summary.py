@@ -38,6 +38,19 @@ def write_summary(
         The arguments of `bitreplay`.
     **more
         Further entries.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bitreplay.evaluation import History
+    >>> history = History.empty("GBM")
+    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.json"
+    ...     write_summary([RunResult("GBM", 0, history)], path, {"dataset": "two"}, ["compare", "--dataset", "two"])
+    ...     content = json.loads(path.read_text())
+    >>> content["command"], content["methods"][0]["final"]
+    ('bitreplay compare --dataset two', 0.85)
     """
     methods = gather(runs)
     rows = []

@@ -65,7 +65,17 @@ def markdown_table(runs: Sequence[RunResult]) -> str:
 
 
 def csv_table(runs: Sequence[RunResult]) -> str:
-    """One line per method, with unrounded numbers: shares in [0, 1], bits, seconds; empty where undefined."""
+    """One line per method, with unrounded numbers: shares in [0, 1], bits, seconds; empty where undefined.
+
+    Examples
+    --------
+    >>> from bitreplay.evaluation import History
+    >>> history = History.empty("GBM")
+    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
+    >>> [row] = csv.DictReader(csv_table([RunResult("GBM", 0, history)]).splitlines())
+    >>> row["method"], row["final"], row["memory_bits"]
+    ('GBM', '0.85', '8000.0')
+    """
     head = ["method", "learner", "seeds", *(f"{name}{part}" for name in MEASURES for part in ("", "_std")), "labels"]
     lines: list[list[Any]] = [head]
     for method in gather(runs):
@@ -76,7 +86,17 @@ def csv_table(runs: Sequence[RunResult]) -> str:
 
 
 def states_csv(runs: Sequence[RunResult]) -> str:
-    """One line per run and state, with unrounded numbers: what the curves are drawn from."""
+    """One line per run and state, with unrounded numbers: what the curves are drawn from.
+
+    Examples
+    --------
+    >>> from bitreplay.evaluation import History
+    >>> history = History.empty("GBM")
+    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
+    >>> print(states_csv([RunResult("GBM", 0, history)]), end="")
+    method,seed,state,classes_seen,accuracy,init,past,new,memory_bits,working_set_bits,seconds
+    GBM,0,0,2,0.85,0.85,,,8000,640,0.5
+    """
     head = ["method", "seed", "state", "classes_seen", "accuracy", "init", "past", "new"]
     lines: list[list[Any]] = [[*head, "memory_bits", "working_set_bits", "seconds"]]
     for method in gather(runs):
@@ -97,6 +117,22 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
     ----------
     runs : sequence of RunResult
         Runs of one name and different seeds make one row.
+
+    Examples
+    --------
+    >>> from rich.console import Console
+    >>> from bitreplay.evaluation import History
+    >>> history = History.empty("GBM")
+    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
+    >>> console = Console(width=80, color_system=None)
+    >>> console.print(terminal_table([RunResult("GBM", 0, history)]))  # doctest: +NORMALIZE_WHITESPACE
+                                                working
+    method  average  final  forgetting  memory      set  learning
+    ─────────────────────────────────────────────────────────────
+    GBM        85.0   85.0           -  8.0 kb    640 b    0.50 s
+    <BLANKLINE>
+    Accuracy and forgetting in %. One seed (0): the spread is not known, and no best
+    is marked.
     """
     try:
         from rich import box

@@ -35,6 +35,17 @@ def write_report(runs: Sequence[RunResult], folder: Path, title: str, configurat
     -------
     Path
         The page.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bitreplay.evaluation import History
+    >>> history = History.empty("GBM")
+    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report([RunResult("GBM", 0, history)], Path(folder), "Two classes", {"prototypes": 8})
+    ...     page.name, sorted(path.name for path in Path(folder).glob("*.csv"))
+    ('report.html', ['states.csv', 'table.csv'])
     """
     methods = gather(runs)
     try:

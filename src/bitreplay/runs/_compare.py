@@ -58,6 +58,17 @@ def compare_learners(
     -------
     list of RunFolder
         Learner by learner, seed by seed.
+
+    Examples
+    --------
+    With a small setting that needs no training; others begin with ``Setting("digits")``:
+
+    >>> from bitreplay.runs._example import small_example
+    >>> learners = [Specification.parse(text) for text in ("NearestMean", "StreamingLDA")]
+    >>> with small_example() as (setting, output):
+    ...     runs = compare_learners(setting, learners, seeds=[0], output=output)
+    >>> [(run.name, run.finished) for run in runs]
+    [('NearestMean', True), ('StreamingLDA', True)]
     """
     grid = [(specification, seed) for specification in specifications for seed in seeds]
     if len({(str(specification), seed) for specification, seed in grid}) < len(grid):

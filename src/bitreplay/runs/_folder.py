@@ -12,7 +12,8 @@ from typing import Any
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
 from bitreplay.learners import LEARNERS
-from bitreplay.report import RunResult, write_text
+from bitreplay.report import RunResult
+from bitreplay.report._write import write_text
 from bitreplay.runs._setting import NOT_RESULTS
 
 __all__ = ["CHECKPOINT", "HISTORY", "LOG", "MEMORY", "RunFolder", "find_runs", "results_of", "write_config"]
@@ -24,7 +25,18 @@ NOT_SETTING = ("learner", "seed", *NOT_RESULTS)
 
 @dataclass(frozen=True)
 class RunFolder:
-    """What is in the folder of a run."""
+    """What is in the folder of a run.
+
+    Examples
+    --------
+    >>> from bitreplay.runs import Specification, run_learner
+    >>> from bitreplay.runs._example import small_example
+    >>> with small_example() as (setting, output):
+    ...     path = run_learner(setting, Specification.parse("NearestMean"), 0, output).path
+    ...     run = RunFolder.read(path)
+    >>> run.name, run.config["seed"], run.finished, run.history.task_sizes
+    ('NearestMean', 0, True, (2, 1))
+    """
 
     path: Path
     config: dict[str, Any]
@@ -54,7 +66,17 @@ class RunFolder:
 
 
 def find_runs(paths: Iterable[str | os.PathLike[str]]) -> list[RunFolder]:
-    """All finished runs in some folders and the folders below them: learner by learner, seed by seed."""
+    """All finished runs in some folders and the folders below them: learner by learner, seed by seed.
+
+    Examples
+    --------
+    >>> from bitreplay.runs import Specification, run_learner
+    >>> from bitreplay.runs._example import small_example
+    >>> with small_example() as (setting, output):
+    ...     _ = run_learner(setting, Specification.parse("NearestMean"), 0, output)
+    ...     [(run.name, run.config["seed"]) for run in find_runs([output])]
+    [('NearestMean', 0)]
+    """
     searched = [Path(path) for path in paths]
     for path in searched:
         if not path.is_dir():
@@ -75,7 +97,15 @@ def find_runs(paths: Iterable[str | os.PathLike[str]]) -> list[RunFolder]:
 
 
 def results_of(runs: Sequence[RunFolder]) -> list[RunResult]:
-    """Runs as a report wants them; if they differ in more than learner and seed, that becomes part of their names."""
+    """Runs as a report wants them; if they differ in more than learner and seed, that becomes part of their names.
+
+    Examples
+    --------
+    >>> history = History.empty("GBM").append([0], [[3]], memory_bits=0, working_set_bits=0, seconds=0)
+    >>> runs = [RunFolder(Path(f"p{p}"), {"learner": "GBM", "seed": 0, "p": p}, history, True) for p in (1, 2)]
+    >>> [result.name for result in results_of(runs)]
+    ['GBM (p=1)', 'GBM (p=2)']
+    """
     settings = [{key: value for key, value in run.config.items() if key not in NOT_SETTING} for run in runs]
     varying = [
         key

@@ -23,7 +23,8 @@ from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, evaluate
 from bitreplay.learners import FineTunedLearner, Learner
 from bitreplay.memory import BinaryMemory, read_file, write_file
-from bitreplay.report import RunResult, states_csv, write_text
+from bitreplay.report import RunResult, states_csv
+from bitreplay.report._write import write_text
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
 from bitreplay.runs._setting import Prepared, Setting
 from bitreplay.runs._specification import Specification
@@ -60,6 +61,16 @@ def run_learner(
         Called after every task.
     checkpoint_seconds : float
         Time between two checkpoints.
+
+    Examples
+    --------
+    With a small setting that needs no training; others begin with ``Setting("digits")``:
+
+    >>> from bitreplay.runs._example import small_example
+    >>> with small_example() as (setting, output):
+    ...     run = run_learner(setting, Specification.parse("NearestMean"), seed=0, output=output)
+    >>> run.name, run.finished, run.history.task_sizes
+    ('NearestMean', True, (2, 1))
     """
     prepared = prepared or Prepared(setting)
     scenario = prepared.scenario

@@ -75,6 +75,14 @@ class Setting:
         Devices, and processes, for its training.
     precision : str
         Arithmetic of its training, as in Lightning Fabric.
+
+    Examples
+    --------
+    >>> setting = Setting("digits", sizes=[5, 3, 2])
+    >>> setting.encoder_name, setting.preset_name, setting.trains
+    ('small_cnn', 'digits', True)
+    >>> [len(task.classes) for task in setting.scenario()]
+    [5, 3, 2]
     """
 
     dataset: str = "cifar100"
@@ -233,6 +241,12 @@ class Prepared:
     ----------
     setting : Setting
         What is prepared.
+
+    Examples
+    --------
+    >>> prepared = Prepared(Setting("digits", tasks=5))  # nothing is trained yet
+    >>> len(prepared.scenario), prepared.setting.trains
+    (6, True)
     """
 
     def __init__(self, setting: Setting) -> None:

@@ -21,6 +21,7 @@ from torch import nn
 
 from bitreplay import caches
 from bitreplay._arguments import integer
+from bitreplay._lock import alone
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
 from bitreplay.backbones._build import option_names, own_preprocessing
 from bitreplay.data import Samples, Task
@@ -165,7 +166,7 @@ def train_base(
     if folder is not None:
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        with caches.alone(path / ".lock"):
+        with alone(path / ".lock"):
             train_in(path)
     else:
         path = caches.folder(CACHE, key)

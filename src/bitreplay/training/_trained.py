@@ -19,7 +19,8 @@ from torch import nn
 
 from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.backbones._build import option_names
-from bitreplay.binarizers import Binarizer, rebuild
+from bitreplay.binarizers import Binarizer
+from bitreplay.binarizers._rebuild import rebuild
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.memory._file import Tensors, read, write
 from bitreplay.nn import BinaryClassifier

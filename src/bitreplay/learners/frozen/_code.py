@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay.binarizers import Binarizer, Heaviside, Thermometer, rebuild
+from bitreplay.binarizers import Binarizer, Heaviside, Thermometer
+from bitreplay.binarizers._rebuild import rebuild
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Uses
 from bitreplay.learners.frozen._method import Features, Method, check_number, check_word, from_text, to_text
