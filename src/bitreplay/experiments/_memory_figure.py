@@ -132,7 +132,7 @@ FIGURE_6 = Experiment(
     title="Accuracy against memory behind a fully binary network (figure 6)",
     shows="How many bits per class does a generative memory need, and how many do exemplars need to be as good?",
     duration={
-        "cpu": "a quarter of an hour with --n_jobs 2, and an hour for the network",
+        "cpu": "20 minutes with --n_jobs 2, and an hour for the network",
         "paper": "a few hours on a GPU",
     },
     run=memory_figure,
