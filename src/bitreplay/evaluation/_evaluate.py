@@ -48,6 +48,23 @@ def evaluate(
     -------
     History
         One state per task of the scenario.
+
+    Examples
+    --------
+    >>> from bitreplay import metrics
+    >>> from bitreplay.backbones import Preprocessing
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.encoder import Encoder
+    >>> from bitreplay.learners import FROZEN, FrozenLearner
+    >>> pixels = Encoder(lambda images: images.flatten(1), Preprocessing((0.5,), (0.5,)), name="pixels")
+    >>> learner = FrozenLearner(FROZEN["StreamingLDA"](), pixels)
+    >>> scenario = make_scenario(load_dataset("digits"), sizes=[5, 3, 2])
+    >>> history = evaluate(learner, scenario, on_state=lambda state, history: print(state, history.memory_bits[-1]))
+    0 141312
+    1 147456
+    2 151552
+    >>> bool(metrics.final(history) > 0.9)
+    True
     """
     history = History.empty(learner.name) if start is None else start
     _check(history, learner, scenario, train_accuracy)

@@ -23,7 +23,23 @@ Scores = npt.NDArray[np.float64]
 
 
 class Head(Protocol):
-    """From bits to one score per class, higher being likelier; scores are log-probabilities up to a common constant."""
+    """From bits to one score per class, higher being likelier; scores are log-probabilities up to a common constant.
+
+    Examples
+    --------
+    Heads are used alike; each decides from the memory in its own way:
+
+    >>> from bitreplay import Bayes, ClosedForm, Mixture, pack
+    >>> from bitreplay.binarizers import Identity
+    >>> memory = BinaryMemory(bits=4)
+    >>> memory.add("cup", Mixture(np.array([[0.9, 0.1, 0.2]], dtype=np.float32), np.ones(1), count=20))
+    >>> memory.add("mug", Mixture(np.array([[0.2, 0.9, 0.8]], dtype=np.float32), np.ones(1), count=20))
+    >>> for head in (ClosedForm(), Bayes()):
+    ...     fitted = head.fit(memory, Identity(), seed=0)  # a new one: `head` stays as it was
+    ...     print(fitted.name, memory.labels[fitted.scores(pack([[0, 1, 0]])).argmax()])
+    closed_form mug
+    bayes mug
+    """
 
     name: str
 

@@ -25,7 +25,27 @@ Uses = Literal["features", "bits"]
 
 
 class Learner(Protocol):
-    """A method that learns classes task by task."""
+    """A method that learns classes task by task.
+
+    Examples
+    --------
+    A learner of one's own, which answers with the newest class, whatever it is asked:
+
+    >>> class Newest:
+    ...     name = "newest"
+    ...     def learn(self, task): self.answer = task.classes[-1:]
+    ...     def predict(self, samples): return np.repeat(self.answer, len(samples))
+    ...     def memory_bits(self): return 0
+    ...     def working_set_bits(self): return 64
+    ...     def state_dict(self): return {"answer": self.answer}
+    ...     def load_state_dict(self, state): self.answer = state["answer"]
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.evaluation import evaluate
+    >>> evaluate(Newest(), make_scenario(load_dataset("digits"), sizes=[2, 1, 1], classes=4)).right
+    array([[ 0, 35,  0,  0],
+           [ 0,  0, 36,  0],
+           [ 0,  0,  0, 36]])
+    """
 
     @property
     def name(self) -> str:
@@ -54,6 +74,21 @@ class FrozenClassifier(Protocol):
     """A method on what a frozen encoder puts out.
 
     Its constructor takes keyword options with types and defaults, `seed` last; the command line is made from them.
+
+    Examples
+    --------
+    Methods are used alike, and compared by what they get right and what they keep:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from bitreplay.learners import FROZEN
+    >>> X, y = load_digits(return_X_y=True)
+    >>> for name in ("NearestMean", "StreamingLDA"):
+    ...     method = FROZEN[name]()
+    ...     for rows in (y < 5, y >= 5):  # two tasks
+    ...         method.partial_fit(X[rows], y[rows])
+    ...     print(method.name, method.uses, bool((method.predict(X) == y).mean() > 0.93), method.memory_bits())
+    NearestMean features False 20480
+    StreamingLDA features True 151552
     """
 
     @property

@@ -29,7 +29,21 @@ def linear_form(prototypes: npt.ArrayLike, weights: npt.ArrayLike, clamp: float)
 
 
 def joint_log_probability(bits: PackedBits | torch.Tensor, slopes: Floats, offsets: Floats) -> Floats | torch.Tensor:
-    """Log pi_k + log p(z | k) for every row and component; a tensor is scored on its own device."""
+    """Log pi_k + log p(z | k) for every row and component; a tensor is scored on its own device.
+
+    Examples
+    --------
+    Two components; over each row their probabilities add up to that of the bits, and their shares are the posterior:
+
+    >>> from bitreplay.bits import pack
+    >>> slopes, offsets = linear_form([[0.5, 0.25], [0.5, 0.75]], [0.5, 0.5], clamp=1e-6)
+    >>> joint = np.exp(joint_log_probability(pack([[1, 0], [0, 1]]), slopes, offsets))
+    >>> joint.round(6)  # 0.5 * 0.5 * 0.75 and 0.5 * 0.5 * 0.25
+    array([[0.1875, 0.0625],
+           [0.0625, 0.1875]])
+    >>> (joint / joint.sum(axis=1, keepdims=True)).round(6).tolist()
+    [[0.75, 0.25], [0.25, 0.75]]
+    """
     if isinstance(bits, torch.Tensor):
         dtype = torch.float32 if bits.device.type == "mps" else torch.float64
         w, b = (torch.from_numpy(a).to(bits.device, dtype) for a in (slopes, offsets))

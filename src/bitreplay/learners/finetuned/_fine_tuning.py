@@ -27,6 +27,21 @@ class FullFineTuning(FineTunedLearner):
         The highest of the schedule; by default the published one.
     seed : int
         Of everything random.
+
+    Examples
+    --------
+    After a second task hardly any image of the first is recognised:
+
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.training import PRESETS
+    >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
+    >>> learner = FullFineTuning(epochs=1)
+    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> for task in (first, second):
+    ...     learner.learn(task)
+    >>> bool((learner.predict(first.test) == first.test.labels).mean() < 0.1), learner.memory_bits()
+    (True, 0)
     """
 
     name: ClassVar[str] = "FullFineTuning"

@@ -98,6 +98,22 @@ class TrainableGBM(FineTunedLearner):
         The highest of the schedule; by default the published one.
     seed : int
         Of everything random.
+
+    Examples
+    --------
+    Prototypes of old classes follow the backbone, without any old image:
+
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.training import PRESETS
+    >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
+    >>> learner = TrainableGBM(prototypes=1, epochs=1, learning_rate=0.03)
+    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.learn(first)
+    >>> before = learner.gbm.memory.mixture(0).prototypes
+    >>> learner.learn(second)
+    >>> bool((learner.gbm.memory.mixture(0).prototypes != before).any()), learner.memory_bits() == 1 * 32 * 8 * 4
+    (True, True)
     """
 
     prototypes: int = 8  # table 1, "K=8"

@@ -29,6 +29,22 @@ class FullJoint(FineTunedLearner):
         The highest of the schedule; by default the published one.
     seed : int
         Of everything random.
+
+    Examples
+    --------
+    Old classes are not forgotten, as every image is kept, 8 x 8 bytes each:
+
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.training import PRESETS
+    >>> scenario = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
+    >>> learner = FullJoint(epochs=1)
+    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> for task in scenario:
+    ...     learner.learn(task)
+    >>> test, n_train = scenario.test_seen(1), sum(len(task.train) for task in scenario)
+    >>> bool((learner.predict(test) == test.labels).mean() > 0.8), learner.memory_bits() == n_train * 8 * 8 * 8
+    (True, True)
     """
 
     name: ClassVar[str] = "FullJoint"

@@ -98,6 +98,22 @@ class LUCIR(WithExemplars):
         The highest of the schedule; by default the published one.
     seed : int
         Of everything random.
+
+    Examples
+    --------
+    Directions of old classes stay while new ones are learned:
+
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.training import PRESETS
+    >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
+    >>> learner = LUCIR(exemplars=5, epochs=1, batch_size=128)
+    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.learn(first)
+    >>> before = learner.network.head.weight
+    >>> learner.learn(second)
+    >>> torch.equal(learner.network.head.weight[:2], before), learner.memory_bits() == 5 * 4 * 8 * 8 * 8
+    (True, True)
     """
 
     less_forget_weight: float = 5.0  # run.sh: --lamda 5 --adapt_lamda

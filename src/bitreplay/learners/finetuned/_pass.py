@@ -84,6 +84,22 @@ class PASS(FineTunedLearner):
         The highest of the schedule; by default the published one.
     seed : int
         Of everything random.
+
+    Examples
+    --------
+    In training a class has four outputs, one per rotation; decisions read one. A mean of 32 numbers is kept:
+
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.training import PRESETS
+    >>> learner = PASS(epochs=1, batch_size=128)
+    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
+    ...     learner.learn(task)
+    >>> learner.network.head.sizes, learner.working_set_bits() == 4 * (32 + 1) * 32
+    ((8, 8), True)
+    >>> learner.memory_bits() == (4 * 32 + 1) * 32
+    True
     """
 
     prototype_weight: float = 10.0  # main.py: --protoAug_weight

@@ -32,6 +32,21 @@ class Workplace:
         How much training every method gets; without one each trains as its authors did.
     device : str
         Where: "auto" takes a GPU if there is one.
+
+    Examples
+    --------
+    A method trains as long as its authors did, or within the budget of a comparison:
+
+    >>> from bitreplay.learners.finetuned import PASS
+    >>> from bitreplay.training import PRESETS
+    >>> workplace = Workplace("small_cnn", {"width": 4}, PRESETS["digits"], device="cpu")
+    >>> learner = PASS()
+    >>> before = learner.recipe.epochs
+    >>> learner.use(workplace)
+    >>> before, learner.recipe.epochs
+    (101, 18)
+    >>> workplace.new_backbone((8, 8, 1), torch.Generator().manual_seed(0))[1]  # features
+    32
     """
 
     backbone: str = "resnet18"

@@ -58,6 +58,22 @@ class FrozenLearner:
     encoder : Encoder
         Makes features and bits of images. If it was trained with a binarizer, methods on bits use that one; else
         theirs is calibrated on task 0's features.
+
+    Examples
+    --------
+    Any function from images to features can be the encoder, here that of the pixels themselves:
+
+    >>> from bitreplay.backbones import Preprocessing
+    >>> from bitreplay.data import load_dataset, make_scenario
+    >>> from bitreplay.encoder import Encoder
+    >>> from bitreplay.learners.frozen import StreamingLDA
+    >>> pixels = Encoder(lambda images: images.flatten(1), Preprocessing((0.5,), (0.5,)), name="pixels")
+    >>> learner = FrozenLearner(StreamingLDA(), pixels)
+    >>> for task in make_scenario(load_dataset("digits"), tasks=5):
+    ...     learner.learn(task)
+    >>> digits = load_dataset("digits").test
+    >>> bool((learner.predict(digits.images) == digits.labels).mean() > 0.9)
+    True
     """
 
     def __init__(self, classifier: FrozenClassifier, encoder: FeatureSource) -> None:

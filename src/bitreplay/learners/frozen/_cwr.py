@@ -62,6 +62,19 @@ class LatentReplayCWR(LatentReplay):
         By default one that suits the classifier and its inputs.
     seed : int
         Of which samples are kept, and of their order in training.
+
+    Examples
+    --------
+    The counts say how firmly the weights of a class stay: all samples so far, exemplars that were replayed included.
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(n_class=4, return_X_y=True)
+    >>> method = LatentReplayCWR(exemplars=20, epochs=1, min_steps=50)
+    >>> method.calibrate(X[y < 2])
+    >>> for rows in (y < 2, y >= 2):  # two tasks
+    ...     method.partial_fit(method.code.pack(X[rows]), y[rows])
+    >>> method.learned["past"] - np.bincount(y), method.memory_bits() == 20 * 64 * 4
+    (array([20, 20,  0,  0]), True)
     """
 
     name: ClassVar[str] = "LatentReplayCWR"

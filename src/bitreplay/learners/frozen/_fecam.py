@@ -39,6 +39,19 @@ class FeCAM(Method):
         How much of the mean variance is added to every variance, and of the mean covariance to every covariance.
     seed : int
         Not used: nothing is random.
+
+    Examples
+    --------
+    Two classes with the same mean: only their covariances tell them apart.
+
+    >>> rng, y = np.random.default_rng(0), np.arange(400) % 2
+    >>> a, b = rng.normal(size=(2, 400))
+    >>> X = 5 + np.stack([a, np.where(y, a, -a), b], axis=1)
+    >>> method = FeCAM(power=1, shrink_diagonal=0.1, shrink_rest=0)
+    >>> for label in (0, 1):  # one class per task
+    ...     method.partial_fit(X[y == label], y[y == label])
+    >>> bool((method.predict(X) == y).mean() > 0.75), method.memory_bits() == 2 * (3 + 3**2) * 32
+    (True, True)
     """
 
     power: float = 0.5  # sec. 4.3 of the paper; beta of exps/FeCAM_cifar100.json

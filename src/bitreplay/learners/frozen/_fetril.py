@@ -40,6 +40,18 @@ class FeTrIL(Method):
         Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
     seed : int
         Order of the samples in SGD.
+
+    Examples
+    --------
+    No old sample is kept, and still old digits are told from new ones:
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(n_class=6, return_X_y=True)
+    >>> method = FeTrIL()
+    >>> for rows in (y < 3, y >= 3):  # two tasks
+    ...     method.partial_fit(X[rows], y[rows])
+    >>> bool((method.predict(X[y < 3]) == y[y < 3]).mean() > 0.8), method.memory_bits() == 6 * 64 * 32
+    (True, True)
     """
 
     classifier: Classifier = "svc"  # the paper's main variant, table 1

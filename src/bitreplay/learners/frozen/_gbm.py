@@ -81,6 +81,18 @@ class GBM(MemoryAndHead):
         Threads of EM, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
     seed : int
         Of everything random.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(n_class=6, return_X_y=True)
+    >>> method = GBM(prototypes=2, bits=3)
+    >>> method.calibrate(X[y < 3])  # thresholds of the bits, once and for all; an encoder may bring its own
+    >>> bits = method.code.pack(X)
+    >>> for rows in (y < 3, y >= 3):  # two tasks; the samples of the first are gone in the second
+    ...     method.partial_fit(bits[rows], y[rows])
+    >>> bool((method.predict(bits) == y).mean() > 0.9), method.memory_bits() == 2 * 64 * 3 * 6
+    (True, True)
     """
 
     prototypes: int = 8  # table 1, "K=8"

@@ -35,6 +35,18 @@ class Joint(LinearHead):
         Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
     seed : int
         Order of the samples.
+
+    Examples
+    --------
+    Old classes are not forgotten, as every sample is kept:
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(n_class=6, return_X_y=True)
+    >>> method = Joint(inputs="features")
+    >>> for rows in (y < 3, y >= 3):  # two tasks
+    ...     method.partial_fit(X[rows], y[rows])
+    >>> bool((method.predict(X) == y).mean() > 0.9), method.memory_bits() == len(X) * 64 * 32
+    (True, True)
     """
 
     name: ClassVar[str] = "Joint"

@@ -54,6 +54,22 @@ class LatentReplay(MemoryAndHead):
         By default one that suits the classifier and its inputs.
     seed : int
         Of which samples are kept, and of their order in training.
+
+    Examples
+    --------
+    The memory holds samples themselves, bit by bit:
+
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(n_class=6, return_X_y=True)
+    >>> method = LatentReplay(exemplars=20, epochs=1, min_steps=50)
+    >>> method.calibrate(X[y < 3])
+    >>> bits = method.code.pack(X)
+    >>> for rows in (y < 3, y >= 3):  # two tasks
+    ...     method.partial_fit(bits[rows], y[rows])
+    >>> {*map(tuple, method.memory.mixture(2).prototypes)} <= {*map(tuple, bits[y == 2].unpack())}
+    True
+    >>> bool((method.predict(bits) == y).mean() > 0.8), method.memory_bits() == 20 * 64 * 6
+    (True, True)
     """
 
     exemplars: int = 20  # the field's convention since LUCIR (Hou et al., CVPR 2019): 20 per class

@@ -27,6 +27,18 @@ class NearestMean(Method):
         What near means.
     seed : int
         Not used: nothing is random.
+
+    Examples
+    --------
+    A mean of two numbers is kept per class. The point (9, 0) has the direction of class 7, but lies nearer to class 3:
+
+    >>> for metric in ("cosine", "euclidean"):
+    ...     method = NearestMean(metric=metric)
+    ...     method.partial_fit(np.array([[1.0, 0.0]]), np.array([7]))
+    ...     method.partial_fit(np.array([[4.0, 3.0]]), np.array([3]))
+    ...     print(method.predict(np.array([[9.0, 0.0]])), method.memory_bits() == 2 * 2 * 32)
+    [7] True
+    [3] True
     """
 
     metric: Metric = "cosine"  # as PyCIL's models/fetril.py compares means; FeTrIL's own code is Euclidean
