@@ -24,6 +24,7 @@ from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHead
 from bitreplay.learners.finetuned._recipe import Recipe
+from bitreplay.learners.finetuned._task import numbered_samples
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
 from bitreplay.learners.finetuned._workplace import Workplace
 from bitreplay.learners.frozen._method import check_number, from_text, to_text
@@ -52,6 +53,19 @@ class FineTunedLearner(ABC):
         What `_remember` gave last. `memory_arrays` names those that count as memory.
     workplace : Workplace
         Which network is trained, how much and where.
+
+    Examples
+    --------
+    A method of one's own says how its network is trained for a task:
+
+    >>> class Smoothed(FineTunedLearner):
+    ...     name = "Smoothed"
+    ...
+    ...     def _train(self, network, old, images, targets):
+    ...         loss = nn.CrossEntropyLoss(label_smoothing=0.1)
+    ...         self._fit(network, images, targets, lambda batch: loss(network(batch.pixels), batch.targets))
+    >>> Smoothed(learning_rate=0.05).recipe.learning_rate, Smoothed.published.learning_rate
+    (0.05, 0.1)
     """
 
     base_epochs: int | None = None
@@ -178,7 +192,7 @@ class FineTunedLearner(ABC):
 
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
-        images, targets = self._checked(task)
+        images, targets = numbered_samples(task, self.name, self.classes, self.image_shape)
         if self.network is None:
             self.image_shape = images.shape[1:]
             self.preprocessing = default_preprocessing(self.workplace.backbone, task, self.workplace.backbone_options)
@@ -209,21 +223,6 @@ class FineTunedLearner(ABC):
                 f"{self.name} learned from uint8 images of shape {self.image_shape}; got {images.dtype} {images.shape}"
             )
         return self._encode(self.network, images)
-
-    def _checked(self, task: Task) -> tuple[Images, Labels]:
-        """Images, and the place that each one's class gets in the learning order; or an error."""
-        images, labels = task.train.images, task.train.labels
-        if not len(images):
-            raise InputError(f"task {task.id} has no training images")
-        if self.network is not None and images.shape[1:] != self.image_shape:
-            raise InputError(f"{self.name} learned from images of shape {self.image_shape}; got {images.shape[1:]}")
-        again = np.intersect1d(task.classes, self.classes)
-        if len(again):
-            raise InputError(f"classes {again[:10].tolist()} were learned already: every class comes in one task")
-        if not np.array_equal(np.unique(labels), np.unique(task.classes)):
-            raise InputError(f"task {task.id} needs training images of each of its classes, and of no others")
-        place = {int(label): self.known + i for i, label in enumerate(task.classes)}
-        return images, np.array([place[int(label)] for label in labels], dtype=np.int64)
 
     def _new_network(self) -> GrowingNetwork:
         backbone, n_features = self.workplace.new_backbone(self.image_shape, self._generator(BACKBONE_WEIGHTS))
