@@ -36,7 +36,8 @@ edit.
 Accuracy in %: *average* is the mean over all states of the accuracy on all classes seen so far, *final* is that of the
 last state. *Memory* is what a method keeps of old classes, as the paper counts it; *working set* is what a decision
 reads beside the encoder. "±" is the standard deviation over seeds; without it there was one seed, and small differences
-mean nothing. *Learning* is the time of all tasks on cached features.
+mean nothing. *Learning* is the time of all tasks, on cached features for methods with a frozen encoder; the machine did
+other work at the same time, so only orders of magnitude can be compared (`docs/speed.md` has measured ratios).
 
 GBM's replay and latent replay train a linear layer at a learning rate of 0.1 (0.003 behind a binary network) unless
 their name says otherwise. That is not the best for all: on held-out samples of task 0, latent replay with E = 20 gains
