@@ -15,7 +15,7 @@ NETWORK: Mapping[Scale, Mapping[str, Any]] = {  # ours: a narrower ResNet-18, 40
     "cpu": {**PAPER, "preset": "cpu"},
     "paper": PAPER,
 }
-SMALL: Mapping[Scale, Mapping[str, Any]] = {  # ours: 3 minutes, for experiments that need several networks
+SMALL: Mapping[Scale, Mapping[str, Any]] = {  # ours: 5 minutes, for experiments that need several networks
     "cpu": {**PAPER, "preset": "small", "image_size": 24},
     "paper": PAPER,
 }

@@ -188,7 +188,7 @@ FIGURE_5 = Experiment(
     title="Samples and pseudo-exemplars: t-SNE maps and correlations (figure 5)",
     shows="Do pseudo-exemplars lie where the samples are, and do their bits belong together in the same way?",
     duration={
-        "cpu": "2 minutes, and 3 for each of two networks",
+        "cpu": "2 minutes, and 5 for each of two networks",
         "paper": "a few minutes, and the training of two networks",
     },
     run=samples_figure,
