@@ -83,6 +83,9 @@ def _by_p(differences: Mapping[int, Difference]) -> str:
 TABLE_3 = Experiment(
     title="What the training phase with straight-through gradients is good for (table 3)",
     shows="Can a thermometer be put behind a network that was trained without it?",
-    duration={"cpu": "seconds, and a quarter of an hour for the networks' training", "paper": "three trainings on a GPU"},
+    duration={
+        "cpu": "seconds, and a quarter of an hour for the networks' training",
+        "paper": "three trainings on a GPU",
+    },
     run=ste_table,
 )
