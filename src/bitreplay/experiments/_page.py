@@ -58,7 +58,8 @@ def _overview(measured: Sequence[Measured]) -> str:
 
 
 def _verdict(claim: Claim) -> str:
-    return f'<span class="label">{VERDICTS[claim.holds]}</span>'
+    kind = {True: "label yes", False: "label no", None: "label"}[claim.holds]
+    return f'<span class="{kind}">{VERDICTS[claim.holds]}</span>'
 
 
 def _experiment(one: Measured, *, alone: bool) -> list[str]:
