@@ -1,7 +1,8 @@
 """A few steps of everything at the size of the paper: does `--scale paper` run before anybody rents a GPU for it?
 
-Networks, images, batches, learners and tasks are those of the paper. What is less: images per class, epochs, seeds,
-and for table 1 the tasks, of which the first two are run.
+Networks, sizes of images and batches, learners and tasks are those of the paper. What is less: images per class,
+epochs, seeds, and for table 1 the tasks, of which the first two are run. Its second has 30 images: where there are no
+exemplars beside them, they are one batch, smaller than the paper's.
 
 BITREPLAY_DATA=... python benchmarks/paper_scale.py table-1
 BITREPLAY_DATA=... python benchmarks/paper_scale.py table-2 table-3 figure-4
