@@ -21,6 +21,8 @@ from torch import nn
 
 from bitreplay import caches
 from bitreplay._arguments import integer
+from bitreplay._bf16 import require_bf16
+from bitreplay._device import usable_device
 from bitreplay._lock import alone
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
 from bitreplay.backbones._build import option_names, own_preprocessing
@@ -111,6 +113,8 @@ def train_base(
         raise InputError(f"precision must be one of {', '.join(get_args(Precision))}; got {precision!r}")
     for option, value, least in (("seed", seed, 0), ("devices", devices, 1), ("nodes", nodes, 1)):
         integer(option, value, least)
+    if precision == "bf16-mixed":
+        require_bf16(usable_device({"gpu": "cuda"}.get(accelerator, accelerator)).type)
     dataset = task.train.dataset
     name, used = (backbone, dict(backbone_options or {})) if isinstance(backbone, str) else ("", {})
     shapes = _image_shapes(dataset.image_shape, options.image_sizes, preprocessing or _expected(name, used))
