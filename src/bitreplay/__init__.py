@@ -1,5 +1,6 @@
 """bitreplay: class-incremental learning with a generative binary memory."""
 
+from bitreplay._version import __version__
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.bits import PackedBits, pack
 from bitreplay.classifier import GBMClassifier
@@ -20,8 +21,7 @@ __all__ = [
     "PackedBits",
     "Replay",
     "Thermometer",
+    "__version__",
     "fit_mixtures",
     "pack",
 ]
-
-__version__ = "0.1.0"

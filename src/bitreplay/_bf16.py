@@ -9,16 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import torch
 
 from bitreplay import caches
+from bitreplay._machine import cpu_in_words
 from bitreplay.errors import BitreplayError, InputError
 
 __all__ = ["bf16_works", "require_bf16"]
@@ -72,7 +71,7 @@ def require_bf16(device: str, command: Sequence[str] | None = None) -> None:
 
 @cache
 def _ask(command: tuple[str, ...], environment: tuple[str, ...], root: str) -> bool:
-    key = caches.key(command=command, environment=environment, cpu=_cpu(), torch=torch.__version__)
+    key = caches.key(command=command, environment=environment, cpu=cpu_in_words(), torch=torch.__version__)
     if (found := caches.find("probes", key)) is not None:
         return bool(json.loads((found / "answer.json").read_text()))
     try:
@@ -85,11 +84,3 @@ def _ask(command: tuple[str, ...], environment: tuple[str, ...], root: str) -> b
         with caches.building("probes", key, words) as part:
             (part / "answer.json").write_text(json.dumps(answer))
     return answer
-
-
-def _cpu() -> str:
-    """What the system says about the CPU: its name and what it can do."""
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))
-    return f"{platform.machine()} {platform.processor()} {platform.node()}"

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Literal
 
+import numpy as np
+
 from bitreplay import metrics
 from bitreplay.evaluation import History
-from bitreplay.experiments._difference import Difference, all_hold, difference
+from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL
+from bitreplay.experiments._verdict import all_hold
 from bitreplay.memory import BinaryMemory
 from bitreplay.report._methods import Method, gather
 from bitreplay.runs import Setting
@@ -87,33 +90,39 @@ def _claims(measured: Mapping[Case, Method]) -> list[Claim]:
     over = [difference(measured["thermometer", n], measured["heaviside", n], final) for n in FACTORS]
     lost = difference(measured["thermometer", least], measured["thermometer", most], final)
     gained = difference(measured["thermometer", most], measured["thermometer", least], _initial)
-    ranges = {
-        name: max(values) - min(values)
-        for name, metric in (("initial", _initial), ("final", final))
-        if (values := [measured["heaviside", n].measure(metric).mean for n in FACTORS])
-    }
+    heaviside = [measured["heaviside", factor] for factor in FACTORS]
+    ranges = {"initial": _range(heaviside, _initial), "final": _range(heaviside, final)}
     return [
         Claim(
             "The thermometer always yields better performance than Heaviside (3 points in the final task)",
             _by_factor(over),
-            all_hold(one.holds for one in over),
+            all_hold(one.verdict for one in over),
         ),
         Claim(
             "More thermometer bits cost accuracy in the final task (1.2 points from p = 1 to p = 4)",
             f"p = {least} is {lost} better than p = {most}",
-            lost.holds,
+            lost.verdict,
         ),
         Claim(
             "More thermometer bits marginally improve the initial task (0.4 points from p = 1 to p = 4)",
             f"p = {most} against p = {least}: {gained}",
-            gained.holds,
+            gained.verdict,
         ),
         Claim(
             "Heaviside does not depend on the size of the embedding: less than 1 % difference",
-            ", ".join(f"{name} task: {100 * spread:.1f} points" for name, spread in ranges.items()),
-            all(spread < ALIKE for spread in ranges.values()),
+            ", ".join(f"{name} task: {spread}" for name, spread in ranges.items()),
+            all_hold(spread.at_most(ALIKE) for spread in ranges.values()),
         ),
     ]
+
+
+def _range(methods: list[Method], metric: Callable[[History], float]) -> Difference:
+    """By how much the best is ahead of the worst, seed by seed."""
+
+    def statistic(view: View) -> Floats:
+        return np.asarray(np.ptp([[metric(view(history)) for history in one.histories] for one in methods], axis=0))
+
+    return difference_of(statistic)
 
 
 def _by_factor(differences: list[Difference]) -> str:

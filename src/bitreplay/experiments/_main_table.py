@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bitreplay import metrics
-from bitreplay.experiments._difference import Difference, all_hold, difference
+from bitreplay.experiments._difference import Difference, difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, published
+from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.learners import FINETUNED
 from bitreplay.report import RunResult
 from bitreplay.report._methods import Method, gather, tasks_in_words
@@ -154,8 +155,8 @@ def _better(paper: str, columns: Sequence[_Column], better: str, rivals: Sequenc
         gain = difference(column.methods[better], rival)
         measured.append(f"{column.name}: {gain}" + (f" against {rival.name}" if len(rivals) > 1 else ""))
         if column in said:
-            verdicts.append(gain.holds)
-    return Claim(paper, "; ".join(measured), all_hold(verdicts) if said else None)
+            verdicts.append(gain.verdict)
+    return Claim(paper, "; ".join(measured), all_hold(verdicts) if said else Verdict.inconclusive())
 
 
 def _families_claim(columns: Sequence[_Column]) -> Claim:
@@ -167,7 +168,7 @@ def _families_claim(columns: Sequence[_Column]) -> Claim:
         gaps = [difference(one, other) for one, other in pairwise(best)]
         told = [f"{family} {points(_average(column.best(FAMILIES[family])))}" for family in ours]
         measured.append(f"{column.name}: {' > '.join(told)}")
-        verdicts.append(all_hold(gap.holds for gap in gaps))
+        verdicts.append(all_hold(gap.verdict for gap in gaps))
     paper = "The best of each family: GBM, prototypes, replay, regularization (GBM second on TinyImageNet with T = 5)"
     return Claim(paper, "; ".join(measured), all_hold(verdicts))
 
@@ -182,7 +183,7 @@ def _over_fine_tuning(columns: Sequence[_Column]) -> Claim:
                 gains[f"{name} ({column.name})"] = difference(method, column.methods[bound])
     least = min(gains, key=lambda name: gains[name].mean)
     paper = "Every method is better than fine-tuning, which does nothing against forgetting (implied by table 1)"
-    return Claim(paper, f"least: {gains[least]}, {least}", all_hold(gain.holds for gain in gains.values()))
+    return Claim(paper, f"least: {gains[least]}, {least}", all_hold(gain.verdict for gain in gains.values()))
 
 
 TABLE_1 = Experiment(

@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from bitreplay import metrics
-from bitreplay.experiments._difference import Difference, all_hold, difference
+from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of, mean_difference
 from bitreplay.experiments._experiment import Claim
+from bitreplay.experiments._verdict import LEVEL, Verdict, all_hold
 from bitreplay.report._methods import Method
 from bitreplay.report._numbers import bits as in_bits
 
 __all__ = ["Measured", "at_equal_memory", "claims", "finding", "memory_for"]
 
-Floats = npt.NDArray[np.float64]
 Measured = Mapping[str, Mapping[int, Method]]  # by series (LR, q, K, q closed, K closed), and by the value of E, q or K
 TIMES, MORE = 10.0, 0.015  # sec. 5.2: what LR needs more of; what K = 16 adds to K = 1, "+2 %" before it was rounded
 
 
-def at_equal_memory(latent: Mapping[int, Method], memory: float) -> Floats:
+def at_equal_memory(latent: Mapping[int, Method], memory: float, view: View = lambda history: history) -> Floats:
     """LR's average accuracy with so many bits, seed by seed."""
-    sizes = {method.memory: [metrics.average(history) for history in method.histories] for method in latent.values()}
+    sizes = {
+        method.memory: [metrics.average(view(history)) for history in method.histories] for method in latent.values()
+    }
     places = np.log(sorted(sizes))
     curves = np.array([sizes[size] for size in sorted(sizes)])
     return np.array([np.interp(np.log(memory), places, curve) for curve in curves.T])
@@ -49,17 +50,17 @@ def claims(measured: Measured) -> list[Claim]:
         Claim(
             "GBM with q <= 2 is worse than LR",
             "at equal memory " + _in_words(ahead, (1, 2)),
-            all_hold(Difference([-value for value in ahead[q].values]).holds for q in (1, 2)),
+            all_hold((-ahead[q]).verdict for q in (1, 2)),
         ),
         Claim(
             "GBM with q >= 3 is better than LR",
             "at equal memory " + _in_words(ahead, (3, 4, 8, 32)),
-            all_hold(one.holds for q, one in ahead.items() if q >= 3),
+            all_hold(one.verdict for q, one in ahead.items() if q >= 3),
         ),
         Claim(
             "q = 8 is best",
             f"the highest is q = {best}; " + ", ".join(f"q = {q}: {100 * reached[q]:.1f} %" for q in (3, 8, 16, 32)),
-            all_hold(one.holds for one in eight.values()),
+            all_hold(one.verdict for one in eight.values()),
         ),
         _claim_times(over_q[8], latent),
         Claim("K from 1 to 16 adds 2 points at q = 8", str(more), more.reaches(MORE)),
@@ -68,14 +69,18 @@ def claims(measured: Measured) -> list[Claim]:
 
 def _ahead(method: Method, latent: Mapping[int, Method]) -> Difference:
     """By how much a method is better than LR with as many bits, seed by seed."""
-    own = np.array([metrics.average(history) for history in method.histories])
-    return Difference((own - at_equal_memory(latent, method.memory)).tolist())
+
+    def statistic(view: View) -> Floats:
+        own = np.array([metrics.average(view(history)) for history in method.histories])
+        return own - at_equal_memory(latent, method.memory, view)
+
+    return difference_of(statistic)
 
 
 def _claim_times(eight: Method, latent: Mapping[int, Method]) -> Claim:
     """How many times the memory of GBM LR needs to be as good; unsure where the noise of GBM's accuracy decides."""
     accuracy = eight.measure(metrics.average).mean
-    margin = Difference([metrics.average(history) for history in eight.histories]).margin
+    margin = _ahead(eight, latent).margin  # by so much LR may be better or worse than it looks
     needed, least, most = (memory_for(latent, accuracy + by * margin) for by in (0, -1, 1))
     largest = max(method.memory for method in latent.values()) / eight.memory
     if needed is None:
@@ -85,11 +90,11 @@ def _claim_times(eight: Method, latent: Mapping[int, Method]) -> Claim:
         words = f"{times:.1f} times the memory ({in_bits(needed)} against {in_bits(eight.memory)})"
     low = largest if least is None else least / eight.memory
     high = np.inf if most is None else most / eight.memory
-    holds = True if min(low, times) >= TIMES else False if high < TIMES else None
+    sure = min(low, times) >= TIMES or high < TIMES
     return Claim(
         "at equal accuracy LR needs 10 times the memory (GBM: K = 1, q = 8)",
         f"for {100 * accuracy:.1f} %: {words}",
-        holds,
+        Verdict(times >= TIMES, LEVEL / 2 if sure else 1.0),  # that the interval says so is all that is known of p
     )
 
 
@@ -100,12 +105,8 @@ def _in_words(ahead: Mapping[int, Difference], shown: Sequence[int]) -> str:
 def finding(measured: Measured) -> str:
     """What the closed form does to the same memories."""
     gains = {
-        letter: Difference(
-            [
-                gain
-                for value, method in measured[letter].items()
-                for gain in difference(measured[f"{letter} closed"][value], method).values
-            ]
+        letter: mean_difference(
+            [(measured[f"{letter} closed"][value], method) for value, method in measured[letter].items()]
         )
         for letter in ("q", "K")
     }
