@@ -31,12 +31,11 @@ STATE = ("momentum_buffer", "step", "exp_avg", "exp_avg_sq")  # what SGD and Ada
 
 @dataclass
 class Position:
-    """How far a training has come: the next epoch to train, and what was measured before it."""
+    """How far a phase has come: the next epoch to train, and what was measured before it."""
 
-    phase: int = 0
     epoch: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)  # of log.csv, one per epoch
-    accuracy: dict[str, float | None] = field(default_factory=dict)  # at the ends of phases
+    accuracy: dict[str, float | None] = field(default_factory=dict)  # at the "start" and the "end" of the phase
 
 
 def as_arrays(module: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
@@ -81,7 +80,7 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
             if value.ndim:  # empty_like keeps the parameter's device and memory layout
                 value = torch.empty_like(parameter, requires_grad=False).copy_(value)
             optimizer.state[parameter][name] = value
-    return Position(content["phase"], content["epoch"], content["rows"], content["accuracy"])
+    return Position(content["epoch"], content["rows"], content["accuracy"])
 
 
 def remove_checkpoint(folder: Path) -> None:

@@ -29,7 +29,7 @@ from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
 from bitreplay.learners.finetuned._workplace import Workplace
 from bitreplay.learners.frozen._method import check_number, from_text, to_text
 from bitreplay.training._checkpoint import as_arrays
-from bitreplay.training._train import default_preprocessing
+from bitreplay.training._subject import default_preprocessing
 
 __all__ = ["FineTunedLearner", "Images", "Labels"]
 
