@@ -123,7 +123,6 @@ def test_an_experiment_takes_as_long_as_its_runs_did(asked, tmp_path):
     assert 200 <= again.seconds <= 200 + time.monotonic() - begun + 0.1  # runs that are only read
 
 
-@pytest.mark.xfail(strict=True, reason="write_outcome counts the reading experiment among what it rests on")
 def test_an_experiment_that_reads_its_runs_says_who_made_them(asked, tmp_path):
     measure(tmp_path)
     say_elsewhere(tmp_path)

@@ -68,13 +68,10 @@ def test_equality_leaves_out_the_time_and_nothing_else(history):
     counted = {name: getattr(other, name) for name in ("right", "count", "confusion", "answers")}
     assert replace(history, **counted) != history
     assert replace(history, answers=()) != history
-    (state,) = np.flatnonzero([0 < right[0] < count[0] for right, count in zip(history.right, history.count)])[:1]
-    answers = list(history.answers)  # another sample of the same class was answered right
-    answers[state] = np.concatenate(
-        [answers[state][: history.count[state, 0]][::-1], answers[state][history.count[state, 0] :]]
-    )
-    if not np.array_equal(answers[state], history.answers[state]):
-        assert replace(history, answers=tuple(answers)) != history
+    order = np.concatenate([np.arange(n) for n in history.count[-1]])  # another sample of a class was answered right
+    shuffled = history.answers[-1][np.lexsort((-order, np.repeat(np.arange(6), history.count[-1])))]
+    assert not np.array_equal(shuffled, history.answers[-1])
+    assert replace(history, answers=(*history.answers[:-1], shuffled)) != history
     assert replace(history, classes=((90, 91, 92), *history.classes[1:])) != history
     assert history != "a history"
 

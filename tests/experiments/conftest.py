@@ -32,10 +32,7 @@ class QuickRequest(Request):
             name, _, options = learner.partition(":")
             quick = ["min_steps=20"] if "min_steps" in inspect.signature(LEARNERS[name]).parameters else []
             text = f"{name}:{','.join(filter(None, [options, *quick]))}"
-            own = replace(self, on_run=None)
-            made = Request.compare(own, setting, [text], seeds, train_accuracy=train_accuracy)
-            self.runs.extend(own.runs)
-            self.waited.extend(own.waited)
+            made = Request.compare(replace(self, on_run=None), setting, [text], seeds, train_accuracy=train_accuracy)
             runs += [replace(run, config={**run.config, "learner": learner}) for run in made]
         for run in runs:
             if self.on_run is not None:

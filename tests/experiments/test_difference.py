@@ -159,8 +159,7 @@ def test_holms_correction_whatever_the_order():
     for order in permutations(ps):
         found = holm([Verdict(True, p) for p in order])
         assert [verdict.p for verdict in found] == pytest.approx([expected[p] for p in order])
-    assert [verdict.p for verdict in holm([Verdict.fact(True), Verdict.inconclusive(), Verdict(False, 0.04)])] == [
-        0.0,
-        1.0,
-        0.04,
-    ]
+    known = [Verdict.fact(True), Verdict.inconclusive(), Verdict(False, 0.04)]  # two were not tested
+    assert [verdict.p for verdict in holm(known)] == [0.0, 1.0, 0.04]
+    assert [verdict.p for verdict in holm([Verdict(True, 1.0), Verdict(True, 0.03)])] == [1.0, 0.06]
+    assert all_hold([]).holds is None

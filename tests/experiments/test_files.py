@@ -92,7 +92,6 @@ EARLIER = Provenance("0.1.7", "2025-03-01", "a large machine", 100.0)
 LATER = Provenance("0.1.8", "2025-03-04", "a small machine", 23.0)
 
 
-@pytest.mark.xfail(strict=True, reason="write_outcome counts the reading experiment among what it rests on")
 def test_an_outcome_says_who_made_its_runs_and_not_who_read_them(tmp_path):
     runs = runs_of(tmp_path, EARLIER, LATER)
     found = write_outcome(tmp_path / "one", "table-9", an_experiment(), outcome(), **{**WANTED, "runs": runs})

@@ -83,7 +83,6 @@ def test_the_runs_of_the_centre_count_once():
     assert _over_replay(cells, "closed_form", "Kqp").mean == pytest.approx(expected)
 
 
-@pytest.mark.xfail(strict=True, reason="_over_replay takes runs on another network for those of the centre")
 def test_another_network_at_the_centre_counts_too():
     """At cpu scale p is varied on a smaller network: its runs with p = 1 are not those of the other two panels."""
     cells = measured()

@@ -45,7 +45,6 @@ def test_all_methods_are_timed_one_by_one(small_request, tmp_path):
     assert 10 ** drawn.get_ydata() == pytest.approx([row[2] for row in points.rows[:2]])
 
 
-@pytest.mark.xfail(strict=True, reason="update_cost compares with a copy of the request, and its runs are lost")
 def test_the_request_knows_the_runs_that_were_timed(small_request):
     runs = []
     request = replace(small_request(tasks=2), on_run=runs.append)

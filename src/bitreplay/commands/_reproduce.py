@@ -102,7 +102,7 @@ def reproduce(
 
 
 def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
-    chosen, request = EXPERIMENTS[name], replace(request)  # one that has no runs yet
+    chosen, request = EXPERIMENTS[name], replace(request, runs=[], waited=[])
     console.print(f"{chosen.title}\nThis takes about {chosen.duration[request.scale]}.")
     begun = time.monotonic()
     outcome = chosen.run(request)

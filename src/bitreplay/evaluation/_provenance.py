@@ -64,7 +64,8 @@ def made_in_words(histories: Iterable[History]) -> dict[str, Any]:
     '2026-11-16 to 2026-11-18'
     """
     # One history may stand for several seeds, where nothing is random: it was made once.
-    made = {id(history): history.made for history in histories}
+    kept = list(histories)  # alive as long as they are told apart by where they are
+    made = {id(history): history.made for history in kept}
     known = [each for each in made.values() if each is not None]
     dates = sorted({each.date for each in known})
     return {

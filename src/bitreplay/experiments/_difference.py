@@ -22,7 +22,7 @@ from bitreplay.experiments._thinned import PARTS, View, n_parts, thinned
 from bitreplay.experiments._verdict import LEVEL, Verdict
 from bitreplay.report._methods import Method
 
-__all__ = ["Difference", "Floats", "View", "difference", "difference_of", "mean_difference"]
+__all__ = ["Difference", "Floats", "View", "difference", "difference_of", "difference_of_shares", "mean_difference"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,11 +113,13 @@ class Difference:
         if not self.error:  # a single number of which nothing is known
             known = len(self.values) > 1 and abs(distance) > ROUNDING
             return Verdict.fact(distance > 0) if known else Verdict.inconclusive()
-        return Verdict(distance > 0, float(2 * stdtr(self.degrees, -abs(distance) / self.error)))
+        return _verdict(distance, self.error, self.degrees)
 
     def minus(self, other: Difference) -> Verdict:
         """Whether it is larger than another one that has nothing to do with it."""
-        return Difference([self.mean - other.mean], math.hypot(self.error, other.error)).verdict
+        error = math.hypot(self.error, other.error)
+        below = sum(one.error**4 / one.degrees for one in (self, other) if one.error)
+        return _verdict(self.mean - other.mean, error, error**4 / below if below else math.inf)
 
     def __neg__(self) -> Difference:
         return Difference([-value for value in self.values], self.test_error, self.n_parts)
@@ -129,6 +131,27 @@ class Difference:
             for value in (self.mean, self.mean - self.margin, self.mean + self.margin)
         )
         return f"{mean} points" + (f" (95 %: {low} to {high})" if self.margin else "")
+
+
+def _verdict(distance: float, error: float, degrees: float) -> Verdict:
+    """Whether a distance with such an error is positive, by Student's t; without one, nothing is known of it."""
+    if not error:
+        return Verdict.inconclusive()
+    return Verdict(distance > 0, float(2 * stdtr(degrees, -abs(distance) / error)))
+
+
+def difference_of_shares(one: float, other: float, n_samples: int) -> Difference:
+    """Of two accuracies of which only the numbers are known, as if they were about different samples.
+
+    Examples
+    --------
+    >>> str(difference_of_shares(0.8, 0.75, 1000))
+    '+5.0 points (95 %: +1.3 to +8.7)'
+    """
+    # One right and one wrong answer more than there were: no accuracy is certain because nobody erred.
+    shares = [(share * n_samples + 1) / (n_samples + 2) for share in (one, other)]
+    error = math.sqrt(sum(share * (1 - share) for share in shares) / n_samples)
+    return Difference([one - other], error, n_samples)
 
 
 def difference(one: Method, other: Method, metric: Callable[[History], float] = metrics.average) -> Difference:

@@ -59,8 +59,8 @@ class Request:
     download: bool = False
     setting: Mapping[str, Any] = field(default_factory=dict)
     on_run: Callable[[RunFolder], None] | None = None
-    runs: list[RunFolder] = field(default_factory=list, init=False, repr=False)  # all that were asked for,
-    waited: list[float] = field(default_factory=list, init=False, repr=False)  # and the seconds spent on them here
+    runs: list[RunFolder] = field(default_factory=list, repr=False)  # all that were asked for so far,
+    waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
     def compare(
         self, setting: Setting, learners: Sequence[str], seeds: Sequence[int], *, train_accuracy: bool = False

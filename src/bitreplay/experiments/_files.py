@@ -104,7 +104,7 @@ def write_outcome(
         "scale": scale,
         "seeds": None if seeds is None else list(seeds),
         "command": " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])]),
-        **made_in_words([History.empty("the experiment", made=Provenance.now().longer(seconds)), *histories]),
+        **_made(list(histories), seconds),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
         "claims": [asdict(claim) for claim in outcome.claims],
@@ -136,10 +136,21 @@ def read_outcome(path: Path) -> Measured:
         raise FileFormatError(f"{path} is not the outcome of an experiment, or is damaged; delete it") from None
 
 
+def _made(histories: Sequence[History], seconds: float) -> dict[str, Any]:
+    """What the outcome rests on: its runs; or, without any, what was computed here and now."""
+    if not histories:
+        return made_in_words([History.empty("the experiment", made=Provenance.now().longer(seconds))])
+    made = made_in_words(histories)
+    return {**made, "seconds": round(made["seconds"] + seconds, 1)}
+
+
 def _claim(content: Mapping[str, Any]) -> Claim:
     """A claim as it is written; 0.1.0 wrote what was decided, and not how surely."""
     if "verdict" in content:
-        return Claim(content["paper"], content["measured"], Verdict(**content["verdict"]))
+        verdict = Verdict(**content["verdict"])
+        if not isinstance(verdict.p, int | float):
+            raise TypeError("p is not a number")
+        return Claim(content["paper"], content["measured"], verdict)
     holds = content["holds"]
     verdict = Verdict.inconclusive() if holds is None else Verdict.fact(holds)
     return Claim(content["paper"], content["measured"], verdict)

@@ -127,12 +127,13 @@ def _over_replay(measured: Mapping[Place, Method], head: str, letters: Sequence[
     All gains of a seed are averaged: they share its chance, and that of the test set. The runs of the centre are in
     more than one panel, and count once.
     """
-    places: dict[tuple[float, ...], Place] = {}
+    pairs: dict[tuple[float, ...], tuple[Method, Method]] = {}
     for letter, value, name in measured:
         if name == head and letter in letters:
-            places[*{**CENTRE, letter: value}.values(),] = (letter, value, head)
-    pairs = [(measured[place], measured[*place[:2], "replay"]) for place in places.values()]
-    return mean_difference(pairs)
+            pair = measured[letter, value, head], measured[letter, value, "replay"]
+            reached = [metrics.average(history) for method in pair for history in method.histories]
+            pairs[*{**CENTRE, letter: value}.values(), *reached] = pair  # on another network, others are reached
+    return mean_difference(list(pairs.values()))
 
 
 def _finding(measured: Mapping[Place, Method]) -> str:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import sqrt
+from math import hypot
 
-from bitreplay.experiments._difference import Difference
+from bitreplay.experiments._difference import Difference, difference_of_shares
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL
 from bitreplay.experiments._verdict import all_hold
@@ -42,23 +42,22 @@ def ste_table(request: Request) -> Outcome:
     shares = ["without STE phase", "published without", "with STE phase", "published with"]
     title = f"Test accuracy on the {len(scenario[0].classes)} classes of task 0"
     table = Table("ste", title, ["network", *shares], rows, percent=shares)
-    # Of two networks on so many samples, as if these were not the same ones: who was right about which is not kept.
-    noise = sqrt(2 * plain * (1 - plain) / len(scenario[0].test))
-    return Outcome([table], claims=_claims(accuracies, plain, noise), remarks=REMARKS)
+    return Outcome([table], claims=_claims(accuracies, plain, len(scenario[0].test)), remarks=REMARKS)
 
 
 def _reached(accuracy: Mapping[str, float | None]) -> dict[str, float]:
     return {phase: value for phase, value in accuracy.items() if value is not None}
 
 
-def _claims(accuracies: Mapping[int, Mapping[str, float]], plain: float, noise: float) -> list[Claim]:
+def _claims(accuracies: Mapping[int, Mapping[str, float]], plain: float, n_samples: int) -> list[Claim]:
     gains = {
-        p: Difference([reached["straight_through"] - reached["plain_then_binarized"]], noise)
+        p: difference_of_shares(reached["straight_through"], reached["plain_then_binarized"], n_samples)
         for p, reached in accuracies.items()
     }
-    gaps = {p: Difference([reached["straight_through"] - plain], noise) for p, reached in accuracies.items()}
+    gaps = {p: difference_of_shares(reached["straight_through"], plain, n_samples) for p, reached in accuracies.items()}
     few, many = min(gains), max(gains)
-    falling = Difference([gains[few].mean - gains[many].mean], sqrt(2) * noise)
+    error = hypot(gains[few].error, gains[many].error)
+    falling = Difference([gains[few].mean - gains[many].mean], error, n_samples)
     return [
         Claim(
             "The phase with straight-through gradients is necessary (it adds 5 to 12 points)",

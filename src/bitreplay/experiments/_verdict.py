@@ -28,16 +28,17 @@ class Verdict:
 
     positive: bool
     p: float
+    tested: bool = True  # or known beforehand: that nothing was tested needs no correction
 
     @classmethod
     def fact(cls, true: bool) -> Verdict:
         """What is known without an error."""
-        return cls(true, 0.0)
+        return cls(true, 0.0, tested=False)
 
     @classmethod
     def inconclusive(cls) -> Verdict:
         """What these measurements cannot decide, such as a claim about other data."""
-        return cls(False, 1.0)
+        return cls(False, 1.0, tested=False)
 
     @property
     def holds(self) -> bool | None:
@@ -55,13 +56,16 @@ def all_hold(parts: Iterable[Verdict]) -> Verdict:
     --------
     >>> sure, unsure, against = Verdict(True, 0.001), Verdict(True, 0.3), Verdict(False, 0.001)
     >>> all_hold([sure, sure]).holds, all_hold([sure, unsure]).holds, all_hold([sure, unsure, against])
-    (True, None, Verdict(positive=False, p=0.003))
+    (True, None, Verdict(positive=False, p=0.003, tested=True))
     """
     verdicts = list(parts)
+    if not verdicts:
+        return Verdict.inconclusive()
+    tested = any(verdict.tested for verdict in verdicts)
     failing = [verdict.p for verdict in verdicts if not verdict.positive]
     if failing:
-        return Verdict(False, min(1.0, len(verdicts) * min(failing)))
-    return Verdict(True, max(verdict.p for verdict in verdicts))
+        return Verdict(False, min(1.0, len(verdicts) * min(failing)), tested)
+    return Verdict(True, max(verdict.p for verdict in verdicts), tested)
 
 
 def holm(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -73,7 +77,7 @@ def holm(verdicts: Sequence[Verdict]) -> list[Verdict]:
     [0.03, 0.02, 0.0]
     """
     adjusted = list(verdicts)
-    tested = [place for place, verdict in enumerate(verdicts) if 0 < verdict.p < 1]
+    tested = [place for place, verdict in enumerate(verdicts) if verdict.tested]
     so_far = 0.0
     for rank, place in enumerate(sorted(tested, key=lambda place: verdicts[place].p)):
         so_far = max(so_far, min(1.0, (len(tested) - rank) * verdicts[place].p))

@@ -33,6 +33,7 @@ class Learner(Protocol):
 
     >>> class Newest:
     ...     name = "newest"
+    ...     def notes(self): return {}
     ...     def learn(self, task): self.answer = task.classes[-1:]
     ...     def predict(self, samples): return np.repeat(self.answer, len(samples))
     ...     def memory_bits(self): return 0
@@ -50,6 +51,9 @@ class Learner(Protocol):
     @property
     def name(self) -> str:
         """What tables call it."""
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of its results must know of the network."""
 
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
@@ -94,6 +98,10 @@ class FrozenClassifier(Protocol):
     @property
     def name(self) -> str:
         """What tables call it."""
+
+    @property
+    def version(self) -> str:
+        """Version of what it computes: part of the key of its runs, and raised with every change."""
 
     @property
     def uses(self) -> Uses:

@@ -24,6 +24,7 @@ __all__ = [
     "gather",
     "leading",
     "tasks_in_words",
+    "within_noise",
 ]
 
 # Learners that show what is possible, not how to do it: they compete with nobody.
@@ -175,15 +176,21 @@ def leading(methods: Sequence[Method], what: Literal["average", "final"]) -> fro
     compared = contenders(methods)
     if any(len(method.seeds) == 1 for method in compared) or len({m.task_sizes for m in compared}) != 1:
         return frozenset()
+    near = within_noise(methods, what)
+    return frozenset() if len(near) == len(compared) else frozenset(method.name for method in near)
+
+
+def within_noise(methods: Sequence[Method], what: Literal["average", "final"] = "average") -> list[Method]:
+    """The best method, and all that are within two standard errors of it; of a single seed, only the test set's."""
+    compared = contenders(methods)
     metric = metrics.average if what == "average" else metrics.final
     measured = [method.measure(metric).mean for method in compared]
     best = int(np.argmax(measured))
-    near = {
-        method.name
+    return [
+        method
         for method, value in zip(compared, measured, strict=True)
         if measured[best] - value <= APART * np.hypot(_error(method, what), _error(compared[best], what))
-    }
-    return frozenset() if len(near) == len(compared) else frozenset(near | {compared[best].name})
+    ]
 
 
 def _error(method: Method, what: Literal["average", "final"]) -> float:

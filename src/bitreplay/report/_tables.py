@@ -49,6 +49,7 @@ def markdown_table(runs: Sequence[RunResult]) -> str:
     <BLANKLINE>
     All methods: pretrained: ImageNet.
     Accuracy and forgetting in %. One seed (0): the spread is not known, and no best is marked.
+    20 test samples in the end: an accuracy may be off by 16.0 points; smaller differences mean nothing.
     <BLANKLINE>
     """
     methods = gather(runs)
@@ -133,6 +134,8 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
     <BLANKLINE>
     Accuracy and forgetting in %. One seed (0): the spread is not known, and no best
     is marked.
+    20 test samples in the end: an accuracy may be off by 16.0 points; smaller
+    differences mean nothing.
     """
     try:
         from rich import box

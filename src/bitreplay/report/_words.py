@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bitreplay import metrics
-from bitreplay.report._methods import Method, common_notes, contenders, leading, tasks_in_words
+from bitreplay.report._methods import APART, Method, common_notes, contenders, leading, tasks_in_words, within_noise
 from bitreplay.report._numbers import bits, percent, points
 
 __all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_words"]
@@ -24,7 +24,7 @@ MEANINGS = {
 def findings(methods: Sequence[Method]) -> list[str]:
     """What the report shows, from the most to the least important."""
     sentences = [_setting(methods), _best(methods), *_bounds(methods), _kept(methods), _pretrained(methods)]
-    return [sentence for sentence in [*sentences, _certainty(methods)] if sentence]
+    return [sentence for sentence in [*sentences, _certainty(methods), *noise_in_words(methods)] if sentence]
 
 
 def captions(methods: Sequence[Method]) -> list[str]:
@@ -33,10 +33,22 @@ def captions(methods: Sequence[Method]) -> list[str]:
     if labels := common_notes(methods):
         lines.append(f"All methods: {labels_in_words(labels)}.")
     lines.append(f"Accuracy and forgetting in %. {_seeds(methods)}")
+    lines += noise_in_words(methods)
     if leading(methods, "average") or leading(methods, "final"):
-        lines.append("Bold: the best, and all that cannot be told from it (two standard errors, seeds and test set).")
+        lines.append("Bold: the best, and all not distinguishable from it (two standard errors, seeds and test set).")
     lines += [f"{method.name}: {method.bound}; not compared." for method in methods if method.bound]
     return lines
+
+
+def noise_in_words(methods: Sequence[Method]) -> list[str]:
+    """How many test samples there are, and how far that lets accuracies be off."""
+    n_samples = {int(method.histories[0].count[-1].sum()) for method in methods}
+    if len(n_samples) > 1:
+        return []
+    (n,) = n_samples
+    off = APART * max(method.curves(metrics.standard_error)[0][-1] for method in methods)
+    limit = f"an accuracy may be off by {100 * off:.1f} points"
+    return [f"{n:,} test samples in the end: {limit}; smaller differences mean nothing."]
 
 
 def labels_in_words(notes: dict[str, str]) -> str:
@@ -85,15 +97,21 @@ def _best(methods: Sequence[Method]) -> str:
         return f"{best.name} reaches {reached}."
     highest = f"{best.name} has the highest average accuracy: {reached}."
     if _unmarked(methods):
-        return highest
+        near = [method.name for method in within_noise(methods) if method is not best]
+        return f"{highest} {_listed(near)} {_cannot_be_told(near)} from it on this test set." if near else highest
     leaders = [method for method in compared if method.name in leading(methods, "average")]
     if len(leaders) == 1:
         return f"{best.name} is best: {reached}."
     if not leaders:
-        return f"{highest} But no other method can be told from it."
+        return f"{highest} But no other method is distinguishable from it."
     others = _listed([method.name for method in leaders if method is not best])
     smallest = min(leaders, key=lambda method: method.memory)
-    return f"{highest} {others} cannot be told from it. Of these, {smallest.name} keeps least: {bits(smallest.memory)}."
+    least = f"Of these, {smallest.name} keeps least: {bits(smallest.memory)}."
+    return f"{highest} {others} {_cannot_be_told(leaders[1:])} from it. {least}"
+
+
+def _cannot_be_told(names: Sequence[object]) -> str:
+    return "is not distinguishable" if len(names) == 1 else "are not distinguishable"
 
 
 def _bounds(methods: Sequence[Method]) -> list[str]:

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from bitreplay import caches
+from bitreplay._warm_up import warm_up
 from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, evaluate
-from bitreplay.learners import FineTunedLearner, Learner
+from bitreplay.learners import Learner
 from bitreplay.memory import BinaryMemory, read_file, write_file
 from bitreplay.report import RunResult, states_csv
 from bitreplay.report._write import write_text
@@ -77,13 +78,13 @@ def run_learner(
     finished = find_run(prepared, specification, seed, output, train_accuracy=train_accuracy)
     if finished is not None:
         return finished
+    warm_up()  # compiling is not learning
     learner = specification.learner(prepared, seed)
     folder = _folder(prepared, specification, seed, output, train_accuracy)
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, _configuration(setting, specification, seed, train_accuracy))
 
-    about = learner.notes() if isinstance(learner, FineTunedLearner) else prepared.encoder.notes()
-    notes = {"data": scenario.dataset.name, **about}
+    notes = {"data": scenario.dataset.name, **learner.notes()}
     history = _resume(folder / CHECKPOINT, learner) or History.empty(learner.name, notes)
     saved = time.monotonic()
 
@@ -122,6 +123,7 @@ def _folder(prepared: Prepared, specification: Specification, seed: int, output:
         data=prepared.scenario.dataset.fingerprint,
         learner=specification.name,
         options=specification.all_options(),
+        version=specification.version,
         seed=seed,
         train_accuracy=train_accuracy,
     )

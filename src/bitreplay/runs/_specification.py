@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bitreplay.errors import InputError
-from bitreplay.learners import LEARNERS, FineTunedLearner, FrozenClassifier, FrozenLearner, Learner
+from bitreplay.learners import LEARNERS, FineTunedLearner, FrozenClassifier, FrozenLearner, Learner, Uses
 from bitreplay.learners.frozen._method import Method
 from bitreplay.runs._options import options_text, parse_options
 from bitreplay.runs._setting import Prepared
@@ -54,9 +54,20 @@ class Specification:
         return {option: self.options.get(option, known[option].default) for option in known if option != "seed"}
 
     @property
+    def version(self) -> str:
+        """Version of what the learner computes."""
+        return self.make(0).version
+
+    @property
     def trains(self) -> bool:
         """Whether it trains a network of its own, and needs no encoder."""
         return issubclass(LEARNERS[self.name], FineTunedLearner)
+
+    @property
+    def uses(self) -> Uses | None:
+        """What it uses of the encoder: features, bits, or None where it trains a network of its own."""
+        made = self.make(0)
+        return None if isinstance(made, FineTunedLearner) else made.uses
 
     @property
     def random(self) -> bool:
@@ -81,7 +92,7 @@ class Specification:
         """The learner of images, on the setting's encoder or with a network of its own."""
         made = self.make(seed)
         if not isinstance(made, FineTunedLearner):
-            return FrozenLearner(made, prepared.encoder)
+            return FrozenLearner(made, prepared.encoder_for(made.uses))
         made.use(prepared.setting.workplace())
         return made
 

@@ -151,6 +151,7 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
         ("LUCIR", {"margin": float("nan")}),
         ("EWC", {"old_share": 2}),
         ("EWC", {"clip": 0}),
+        ("EWC", {"outputs": "old"}),
         ("PASS", {"prototype_weight": -1}),
         ("IL2A", {"semantic_weight": None}),
         ("TrainableGBM", {"prototypes": 0}),

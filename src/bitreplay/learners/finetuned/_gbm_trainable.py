@@ -135,6 +135,11 @@ class TrainableGBM(FineTunedLearner):
         self.thermometer = Thermometer(self.p)
         self.gbm = self._gbm({})  # refuses options out of range
 
+    @property
+    def version(self) -> str:
+        """Its own version, and that of memory and head."""
+        return f"{super().version}.{self.gbm.version}"
+
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         if old is None:
             self._fit(

@@ -36,6 +36,7 @@ __all__ = ["FineTunedLearner", "Images", "Labels"]
 Images = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
 
+TRAINING_VERSION = 1  # of the loop and the networks that all methods share
 BACKBONE_WEIGHTS, HEAD_WEIGHTS, TRAINING = range(3)  # what a seed is for
 
 
@@ -75,6 +76,7 @@ class FineTunedLearner(ABC):
     seed: int = 0
 
     name: ClassVar[str]
+    VERSION: ClassVar[int] = 1  # of what it computes: raised with every change, so that no run of before passes for one
     published: ClassVar[Recipe] = Recipe()
     memory_arrays: ClassVar[tuple[str, ...]] = ()
     head_kind: ClassVar[type[Head]] = LinearHead
@@ -129,6 +131,11 @@ class FineTunedLearner(ABC):
     def known(self) -> int:
         """Classes learned so far: within `_train` and `_remember`, the old ones."""
         return len(self.classes)
+
+    @property
+    def version(self) -> str:
+        """Version of what it computes, and of the training that all share: part of the key of its runs."""
+        return f"{self.VERSION}.{TRAINING_VERSION}"
 
     @property
     def recipe(self) -> Recipe:

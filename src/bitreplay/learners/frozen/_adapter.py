@@ -41,6 +41,9 @@ class FeatureSource(Protocol):
     def binarizer(self) -> Binarizer | None:
         """The binarizer that it was trained with, if any."""
 
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know of it."""
+
     def features(self, samples: Samples | npt.NDArray[np.uint8], /) -> npt.NDArray[np.float32]:
         """Features (N, d)."""
 
@@ -86,6 +89,10 @@ class FrozenLearner:
     def name(self) -> str:
         """The method's."""
         return self.classifier.name
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know of the encoder."""
+        return self.encoder.notes()
 
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from bitreplay.binarizers import Native
 from bitreplay.bits import PackedBits
 from bitreplay.heads import HEADS, Head, Replay
+from bitreplay.heads import VERSION as HEADS_VERSION
 from bitreplay.heads._head import Scores
 from bitreplay.heads._network import MakeModule
 from bitreplay.learners._learner import Arrays
@@ -34,6 +35,11 @@ class MemoryAndHead(OnBits):
     batch_size: int
     learning_rate: float | None
     tail: MakeModule | None = None
+
+    @property
+    def version(self) -> str:
+        """Its own version, and that of memory and heads."""
+        return f"{self.VERSION}.{HEADS_VERSION}"
 
     @property
     def memory(self) -> BinaryMemory:

@@ -40,6 +40,7 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
+    VERSION: ClassVar[int] = 1  # of what it computes: raised with every change, so that no run of before passes for one
     memory_arrays: ClassVar[tuple[str, ...]] = ()
     decision_arrays: ClassVar[tuple[str, ...]] = ()
     seed: int
@@ -52,6 +53,11 @@ class Method(ABC):
     def uses(self) -> Uses:
         """Features or bits."""
         return "features"
+
+    @property
+    def version(self) -> str:
+        """Version of what it computes: part of the key of its runs."""
+        return str(self.VERSION)
 
     @property
     def random(self) -> bool:
