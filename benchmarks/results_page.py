@@ -50,14 +50,15 @@ would change. An interval behind a difference is that of 95 % for it alone.
 """
 EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**; they say so. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
-with a thermometer, not the plain one; Heaviside networks were trained for fewer epochs than those with a thermometer (8
-against 10); EWC is the form that trains the new outputs alone. Dates and durations are those of the reading, not of
+with a thermometer, not the plain one; Heaviside networks were trained for fewer epochs than those with a thermometer
+(8 against 10); EWC is the form that trains the new outputs alone. Dates and durations are those of the reading, not of
 the runs.
 
 **Chosen with a look at test samples**, of CIFAR-100 with EfficientNet-Lite0 unless said otherwise: replay's epochs,
-rate and weight decay (`benchmarks/replay_options.py`), the Bayes head's clamp and the closed form's blend and ridge where
-they are not chosen on task 0 (`benchmarks/head_options.py`), EM's clamp (`benchmarks/clamp.py`), and epochs and rate of
-Joint and FineTuning (trials on TinyImageNet whose script was not kept). They will be chosen on held-out training data.
+rate and weight decay (`benchmarks/replay_options.py`), the Bayes head's clamp and the closed form's blend and ridge
+where they are not chosen on task 0 (`benchmarks/head_options.py`), EM's clamp (`benchmarks/clamp.py`), and epochs and
+rate of Joint and FineTuning (trials on TinyImageNet whose script was not kept). They will be chosen on held-out
+training data.
 """
 
 PHASES = {  # of a network's training, and what the accuracy after each is
