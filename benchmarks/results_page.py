@@ -48,7 +48,7 @@ A claim of the paper *holds* or *does not hold* here if the difference is more t
 confidence for all claims of an experiment together (Holm), given what other seeds of the learner and other test samples
 would change. An interval behind a difference is that of 95 % for it alone.
 """
-EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**; they say so. In them, claims were judged more leniently
+EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and say so. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
 with a thermometer, not the plain one; Heaviside networks were trained for fewer epochs than those with a thermometer
 (8 against 10); EWC is the form that trains the new outputs alone. Dates and durations are those of the reading, not of
