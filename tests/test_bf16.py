@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bitreplay import _bf16, caches
-from bitreplay._bf16 import bf16_works, require_bf16
+from bitreplay import caches
 from bitreplay.errors import InputError
-from bitreplay.training import train_base
+from bitreplay.training import _bf16, train_base
+from bitreplay.training._bf16 import bf16_works, require_bf16
 from tests.training.problems import ARGUMENTS, tiny_task
 
 DIES = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGILL)"]

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +22,8 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay._device import usable_device
+from bitreplay._floor.devices import usable_device
+from bitreplay._floor.files import write_text
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
 from bitreplay.backbones._build import own_preprocessing
 from bitreplay.binarizers import Binarizer
@@ -262,6 +262,4 @@ def _read_progress(folder: Path, n_images: int) -> tuple[int, FeatureFile | None
 
 
 def _write_progress(folder: Path, done: int) -> None:
-    temporary = folder / f"{DONE}.part"
-    temporary.write_text(json.dumps([done, (folder / FEATURES).stat().st_size]))
-    os.replace(temporary, folder / DONE)
+    write_text(folder / DONE, json.dumps([done, (folder / FEATURES).stat().st_size]))

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
-from bitreplay.data._augmentation import mix_seed
 from bitreplay.training import TrainingOptions, train_base
 from bitreplay.training._loop import ORDER
 from bitreplay.training._network import build_network

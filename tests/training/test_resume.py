@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from bitreplay._lock import alone
-from bitreplay.memory._file import read
+from bitreplay._floor.container import read
+from bitreplay._floor.locks import alone
 from bitreplay.training import train_base
 from bitreplay.training._log import TrainingLog
 from tests.training.problems import ARGUMENTS, tiny_task
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 # A child that trains, and is killed while it writes its second checkpoint: written, but not renamed.
 CHILD = """
 import os, signal, sys
-from bitreplay.memory import _file
+from bitreplay._floor import container as _file
 from bitreplay.training import train_base
 from tests.training.problems import ARGUMENTS, tiny_task
 

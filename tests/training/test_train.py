@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay._bf16 import bf16_works
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.data import load_dataset, make_scenario
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.training import PRESETS, TrainedNetwork, train_base
+from bitreplay.training._bf16 import bf16_works
 from tests.backbones.keras_files import keras_layers, write_keras
 from tests.training.problems import TINY, tiny_task
 

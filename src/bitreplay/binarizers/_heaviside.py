@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.binarizers._binarizer import BLOCK, Binarizer, check_numbers
 from bitreplay.errors import InputError
 from bitreplay.memory import Fingerprint

@@ -16,7 +16,8 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bitreplay._arguments import first_draw, threads
+from bitreplay._floor.seeds import first_draw
+from bitreplay._floor.threads import n_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.classifier._checks import check_features, check_labels, check_reject, sorted_classes
@@ -161,7 +162,7 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, *, first: bool) -> GBMClassifier:
         options = make_options(self.em, self.prototypes)
         check_reject(self.reject)
-        n_threads = threads(self.n_jobs)
+        n_jobs = n_threads(self.n_jobs)
         before = dict(self.__dict__)
         try:
             features = check_features(self, X, reset=first)
@@ -177,9 +178,9 @@ class GBMClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
             temperature = None if first else self.temperature_
             if self.reject is not None and temperature is None:
-                how = (options, seed, calls, n_threads)
+                how = (options, seed, calls, n_jobs)
                 temperature = held_out_temperature(previous, binarizer, head, samples, *how)
-            memory, gathered = remember(previous, samples, options, seed, calls, n_threads)
+            memory, gathered = remember(previous, samples, options, seed, calls, n_jobs)
             head = head.update(memory, binarizer, gathered, seed_for(seed, "head", calls))
             learned = sorted_classes(memory.labels)
         except BaseException:

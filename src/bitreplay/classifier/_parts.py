@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.binarizers import Binarizer, Identity, Thermometer
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError

@@ -13,12 +13,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from bitreplay import metrics
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.files import write_text
 from bitreplay.errors import InputError
 from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Request, read_outcome, write_outcome
 from bitreplay.experiments._files import OUTCOME
 from bitreplay.experiments._page import MANY, VERDICTS, experiments_page
-from bitreplay.report._write import write_text
 from bitreplay.runs import RunFolder, Scale
 
 __all__ = ["reproduce"]

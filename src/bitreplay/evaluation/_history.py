@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation._checks import (
     PER_STATE,

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bitreplay._machine import machine_in_words
+from bitreplay._floor.machine import machine_in_words
 from bitreplay._version import __version__
 from bitreplay.errors import InputError
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._products import product
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits
+from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.memory import BinaryMemory

@@ -20,9 +20,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from bitreplay._products import product
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits
+from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.memory import BinaryMemory

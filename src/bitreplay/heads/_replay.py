@@ -18,12 +18,12 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._products import row_blocks
+from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits, concatenate
+from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, make_layers, threads_for
+from bitreplay.heads._network import MakeModule, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
@@ -136,7 +136,7 @@ class Replay:
         steps_per_epoch = self._steps_per_epoch(memory, samples)
         n_steps = max(self.min_steps, self.epochs * steps_per_epoch)
         right: list[float] = []
-        with threads_for(network):
+        with torch_threads(sum(parameter.numel() for parameter in network.parameters())):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
                 for group in optimizer.param_groups:
                     group["lr"] = self.lr * (1 + math.cos(math.pi * step / n_steps)) / 2

@@ -3,10 +3,10 @@
 In the flow images → features → bits → **memory**/head → class it is all that is kept of the classes seen.
 """
 
+from bitreplay._floor.container import read as read_file
+from bitreplay._floor.container import write as write_file
+from bitreplay.bits import Fingerprint
 from bitreplay.memory._drawer import Prior
-from bitreplay.memory._file import read as read_file
-from bitreplay.memory._file import write as write_file
-from bitreplay.memory._fingerprint import Fingerprint
 from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._memory import BinaryMemory
 

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
-from bitreplay.bits import BitsLike, pack
+from bitreplay._floor import container as _file
+from bitreplay._floor.arguments import integer
+from bitreplay.bits import BitsLike, Fingerprint, check_fingerprint, pack
 from bitreplay.errors import InputError
-from bitreplay.memory import _file
 from bitreplay.memory._content import from_content, to_content
 from bitreplay.memory._drawer import Drawers, Prior
-from bitreplay.memory._fingerprint import Fingerprint, check_fingerprint
 from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._quantisation import check_bits
 from bitreplay.memory._sampler import Generator, Output, check_out, check_output, draw_seed

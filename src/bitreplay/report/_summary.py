@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from bitreplay import metrics
+from bitreplay._floor.files import write_text
 from bitreplay.evaluation import made_in_words
 from bitreplay.report._methods import MEASURES, RunResult, gather, tasks_in_words
-from bitreplay.report._write import write_text
 
 __all__ = ["write_summary"]
 

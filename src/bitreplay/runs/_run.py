@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from bitreplay import caches
-from bitreplay._warm_up import warm_up
+from bitreplay._floor.files import remove_stray_parts, write_text
+from bitreplay._kernels.warm_up import warm_up
 from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, evaluate
 from bitreplay.learners import Learner
 from bitreplay.memory import BinaryMemory, read_file, write_file
 from bitreplay.report import RunResult, states_csv
-from bitreplay.report._write import write_text
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
 from bitreplay.runs._setting import Prepared, Setting
 from bitreplay.runs._specification import Specification
@@ -102,8 +102,8 @@ def run_learner(
         memory.save(folder / MEMORY)
     write_text(folder / LOG, states_csv([RunResult(str(specification), seed, history)]))
     write_text(folder / HISTORY, history.to_json())
-    for left_behind in (*folder.glob(".*.part"), folder / CHECKPOINT):  # of processes that were killed while writing
-        left_behind.unlink(missing_ok=True)  # the checkpoint last: as long as it is there, the run is not finished
+    remove_stray_parts(folder)
+    (folder / CHECKPOINT).unlink(missing_ok=True)  # as long as it is there, the run is not finished
     return RunFolder.read(folder)
 
 

@@ -8,7 +8,6 @@ position, and every random number comes from a seed made of (seed, phase, epoch,
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.container import Tensors, read, write
+from bitreplay._floor.files import remove_stray_parts
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.memory._file import Tensors, read, write
 
 __all__ = ["CHECKPOINT", "Position", "as_arrays", "read_checkpoint", "remove_checkpoint", "write_checkpoint"]
 
@@ -85,9 +85,8 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
 
 def remove_checkpoint(folder: Path) -> None:
     """Remove the checkpoint, and what a process killed while writing one left behind."""
-    for path in (*folder.glob(f".{CHECKPOINT}.*.part"), folder / CHECKPOINT):
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+    remove_stray_parts(folder)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def _state_name(name: str) -> str:

@@ -20,8 +20,9 @@ import torch
 from lightning_fabric import Fabric
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
-from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
+from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.nn import binary_layers, keep_clipped
 from bitreplay.training._checkpoint import Position, read_checkpoint, write_checkpoint
 from bitreplay.training._log import TrainingLog, training_log

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
 
 __all__ = ["Augmentation", "HeadForm", "Optimizer", "Schedule", "TrainingOptions", "annealed"]

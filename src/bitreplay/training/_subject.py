@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import nn
 
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
 from bitreplay.backbones._build import option_names, own_preprocessing
 from bitreplay.data import Task
-from bitreplay.data._augmentation import mix_seed
 from bitreplay.errors import InputError
 from bitreplay.training._network import BinarizerName, Network, Phase, build_network
 from bitreplay.training._options import TrainingOptions

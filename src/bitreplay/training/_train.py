@@ -19,13 +19,13 @@ from typing import Any, get_args
 from torch import nn
 
 from bitreplay import caches
-from bitreplay._arguments import integer
-from bitreplay._bf16 import require_bf16
-from bitreplay._device import usable_device
-from bitreplay._lock import alone
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.devices import usable_device
+from bitreplay._floor.locks import alone
 from bitreplay.backbones import Preprocessing
 from bitreplay.data import Task
 from bitreplay.errors import InputError
+from bitreplay.training._bf16 import require_bf16
 from bitreplay.training._checkpoint import as_arrays, remove_checkpoint
 from bitreplay.training._launch import Place, Precision, launch
 from bitreplay.training._network import BinarizerName, Phase, phases_of

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.container import Tensors, read, write
 from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.backbones._build import option_names
 from bitreplay.binarizers import Binarizer
 from bitreplay.binarizers._rebuild import rebuild
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.memory._file import Tensors, read, write
 from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import as_arrays
 

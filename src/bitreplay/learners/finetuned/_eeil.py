@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, pad
 
-from bitreplay.data._augmentation import mix_seed
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.learners.finetuned._exemplars import WithExemplars
 from bitreplay.learners.finetuned._learner import Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork

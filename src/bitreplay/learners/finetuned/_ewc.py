@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +19,13 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.arguments import integer, number, one_of
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._method import check_number, check_word
 
 __all__ = ["EWC", "diagonal_fisher", "elastic_penalty"]
 
@@ -126,13 +126,13 @@ class EWC(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("strength", self.strength, 0)
-        check_number("old_share", self.old_share, 0)
+        number("strength", self.strength, 0)
+        number("old_share", self.old_share, 0)
         if self.old_share > 1:
             raise InputError(f"old_share must lie between 0 and 1; got {self.old_share!r}")
-        check_number("clip", self.clip, 0, above=True)
-        check_number("fisher_samples", self.fisher_samples, 1, whole=True)
-        check_word("outputs", self.outputs, get_args(Outputs))
+        number("clip", self.clip, above=0)
+        integer("fisher_samples", self.fisher_samples, 1)
+        one_of("outputs", self.outputs, Outputs)
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         first = self.known if self.outputs == "new" else 0

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Thermometer
 from bitreplay.data import Samples
 from bitreplay.errors import InputError
@@ -25,7 +26,6 @@ from bitreplay.learners.finetuned._pass import PASS_RECIPE, feature_distance
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 from bitreplay.learners.frozen._gbm import GBM, HeadName
-from bitreplay.learners.frozen._method import check_number
 from bitreplay.memory import BinaryMemory
 
 __all__ = ["TrainableGBM", "flip_rates", "followed"]
@@ -129,7 +129,7 @@ class TrainableGBM(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("distillation_weight", self.distillation_weight, 0)
+        number("distillation_weight", self.distillation_weight, 0)
         if not isinstance(self.follow, bool):  # a word such as "no" would mean yes
             raise InputError(f"follow must be true or false; got {self.follow!r}")
         self.thermometer = Thermometer(self.p)

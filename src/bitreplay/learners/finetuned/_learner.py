@@ -17,9 +17,11 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.arguments import integer, number
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
 from bitreplay.data import Samples, Task
-from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
+from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHead
@@ -27,7 +29,7 @@ from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._task import numbered_samples
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
 from bitreplay.learners.finetuned._workplace import Workplace
-from bitreplay.learners.frozen._method import check_number, from_text, to_text
+from bitreplay.learners.frozen._method import from_text, to_text
 from bitreplay.training._checkpoint import as_arrays
 from bitreplay.training._subject import default_preprocessing
 
@@ -84,10 +86,10 @@ class FineTunedLearner(ABC):
     def __post_init__(self) -> None:
         for option in ("base_epochs", "epochs", "batch_size"):
             if getattr(self, option) is not None:
-                check_number(option, getattr(self, option), 1, whole=True)
+                integer(option, getattr(self, option), 1)
         if self.learning_rate is not None:
-            check_number("learning_rate", self.learning_rate, 0, above=True)
-        check_number("seed", self.seed, 0, whole=True)
+            number("learning_rate", self.learning_rate, above=0)
+        integer("seed", self.seed, 0)
         self.classes: Labels = np.empty(0, dtype=np.int64)
         self.network: GrowingNetwork | None = None
         self.kept: Mapping[str, npt.NDArray[Any]] = {}

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.arguments import number
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._method import check_number
 from bitreplay.learners.frozen._nearest_mean import class_means
 
 __all__ = ["PASS", "PASS_RECIPE", "TEMPERATURE", "common_radius", "feature_distance", "rotated"]
@@ -111,8 +111,8 @@ class PASS(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("prototype_weight", self.prototype_weight, 0)
-        check_number("distillation_weight", self.distillation_weight, 0)
+        number("prototype_weight", self.prototype_weight, 0)
+        number("distillation_weight", self.distillation_weight, 0)
 
     def _n_outputs(self, n_classes: int) -> int:
         return ROTATIONS * n_classes

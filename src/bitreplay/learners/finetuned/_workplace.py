@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bitreplay._device import usable_device
+from bitreplay._floor.devices import usable_device
 from bitreplay.backbones import BACKBONES, build_backbone, count_features
 from bitreplay.backbones._build import option_names
 from bitreplay.errors import InputError

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay.binarizers import Binarizer, Heaviside, Thermometer
 from bitreplay.binarizers._rebuild import rebuild
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Uses
-from bitreplay.learners.frozen._method import Features, Method, check_number, check_word, from_text, to_text
+from bitreplay.learners.frozen._method import Features, Method, from_text, to_text
 from bitreplay.memory import Fingerprint
 
 __all__ = ["BinarizerName", "OnBits"]
@@ -49,9 +50,9 @@ class OnBits(Method):
         return "bits"
 
     def _check_code_options(self) -> None:
-        check_word("binarizer", self.binarizer, get_args(BinarizerName))
-        check_number("p", self.p, 1, whole=True)
-        check_number("f", self.f, 1, whole=True)
+        one_of("binarizer", self.binarizer, BinarizerName)
+        integer("p", self.p, 1)
+        integer("f", self.f, 1)
 
     def use(self, binarizer: Binarizer, encoder: str = "") -> None:
         """Take the binarizer that an encoder was trained with."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
 
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay.bits import PackedBits
 from bitreplay.classifier._learning import remember, seed_for
 from bitreplay.errors import InputError
@@ -22,7 +23,7 @@ from bitreplay.learners.frozen._classifiers import ClassifierName
 from bitreplay.learners.frozen._code import BinarizerName
 from bitreplay.learners.frozen._held_out import hold_out
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
-from bitreplay.learners.frozen._method import Labels, check_number, check_word
+from bitreplay.learners.frozen._method import Labels
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions
 from bitreplay.mixture._options import Init, Objective, Weights
@@ -119,15 +120,15 @@ class GBM(MemoryAndHead):
     name: ClassVar[str] = "GBM"
 
     def __post_init__(self) -> None:
-        check_number("prototypes", self.prototypes, 1, whole=True)
+        integer("prototypes", self.prototypes, 1)
         BinaryMemory(self.bits)  # refuses bits out of range
         self._check_code_options()
-        check_word("head", self.head, get_args(HeadName))
-        check_word("choose", self.choose, get_args(Choose))
+        one_of("head", self.head, HeadName)
+        one_of("choose", self.choose, Choose)
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
         self._em_options()  # refuses words that do not exist
-        check_number("seed", self.seed, 0, whole=True)
+        integer("seed", self.seed, 0)
         self._check_replay_options()
         if self.classifier != "linear" and self.head != "replay":
             raise InputError(f"classifier={self.classifier} is trained by replay: it needs head=replay")

@@ -7,19 +7,19 @@ it are the exemplars themselves, and the layer is trained on them exactly as GBM
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._products import product, row_blocks
-from bitreplay.bits import PackedBits
+from bitreplay._floor.arguments import integer, one_of
+from bitreplay.bits import PackedBits, product, row_blocks
 from bitreplay.classifier._learning import seed_for
 from bitreplay.heads import Replay
 from bitreplay.learners.frozen._classifiers import ClassifierName
 from bitreplay.learners.frozen._code import BinarizerName
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
-from bitreplay.learners.frozen._method import Labels, check_number, check_word
+from bitreplay.learners.frozen._method import Labels
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 
@@ -87,10 +87,10 @@ class LatentReplay(MemoryAndHead):
     name: ClassVar[str] = "LatentReplay"
 
     def __post_init__(self) -> None:
-        check_number("exemplars", self.exemplars, 1, whole=True)
+        integer("exemplars", self.exemplars, 1)
         self._check_code_options()
-        check_number("seed", self.seed, 0, whole=True)
-        check_word("selection", self.selection, get_args(Selection))
+        integer("seed", self.seed, 0)
+        one_of("selection", self.selection, Selection)
         self._check_replay_options()
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
+from bitreplay._floor.arguments import number, one_of
 from bitreplay.binarizers import Native
 from bitreplay.bits import PackedBits
 from bitreplay.heads import HEADS, Head, Replay
@@ -13,7 +14,7 @@ from bitreplay.heads._network import MakeModule
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._classifiers import ClassifierName, make_replay
 from bitreplay.learners.frozen._code import OnBits
-from bitreplay.learners.frozen._method import check_number, check_word, from_text, to_text
+from bitreplay.learners.frozen._method import from_text, to_text
 from bitreplay.memory import BinaryMemory
 
 __all__ = ["MemoryAndHead"]
@@ -56,9 +57,9 @@ class MemoryAndHead(OnBits):
         return head
 
     def _check_replay_options(self) -> None:
-        check_word("classifier", self.classifier, get_args(ClassifierName))
+        one_of("classifier", self.classifier, ClassifierName)
         if self.learning_rate is not None:
-            check_number("learning_rate", self.learning_rate, 0, above=True)
+            number("learning_rate", self.learning_rate, above=0)
         self._replay()  # refuses the others where they are out of range
 
     def _replay(self) -> Replay:

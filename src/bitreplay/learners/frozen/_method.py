@@ -19,7 +19,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Inputs, Uses
 
-__all__ = ["Features", "Labels", "Method", "check_number", "check_word", "from_text", "to_text"]
+__all__ = ["Features", "Labels", "Method", "from_text", "to_text"]
 
 Features = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
@@ -210,18 +210,3 @@ def from_text(array: npt.NDArray[np.uint8]) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("not a JSON object")
     return content
-
-
-def check_number(name: str, value: Any, least: float, *, whole: bool = False, above: bool = False) -> None:
-    """Refuse an option that is not a number of at least (or, with `above`, greater than) `least`."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    fits = not isinstance(value, bool) and isinstance(value, kinds) and (value > least if above else value >= least)
-    if not fits or not np.isfinite(value):
-        kind = "an integer" if whole else "a number"
-        raise InputError(f"{name} must be {kind} {'greater than' if above else 'of at least'} {least}; got {value!r}")
-
-
-def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
-    """Refuse an option that is not one of some words."""
-    if value not in words:
-        raise InputError(f"{name} must be one of {', '.join(words)}; got {value!r}")

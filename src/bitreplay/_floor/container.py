@@ -6,11 +6,9 @@ file becomes a `FileFormatError` that says so, before anything is built from it.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ import numpy.typing as npt
 import safetensors
 import safetensors.numpy
 
+from bitreplay._floor.files import write_bytes
 from bitreplay.errors import FileFormatError
 
 __all__ = ["FORMAT_VERSION", "Tensors", "read", "write"]
@@ -54,20 +53,7 @@ def write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], t
     raw = bytearray(safetensors.numpy.save(blank, metadata={KEY: description}))
     begin, end = _checksum_span(bytes(raw))
     raw[begin:end] = hashlib.sha256(raw).digest()
-    target = Path(path)
-    if target.is_dir() or not target.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {os.fspath(path)!r}: it must be a file in a folder that exists")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with temporary.open("xb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+    write_bytes(path, raw)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitreplay._lanes import LANES, add, kernel, load, store, zeros
+from bitreplay._kernels.lanes import LANES, add, kernel, load, store, zeros
 
 __all__ = ["BLOCK", "CHUNK", "add_block", "multiply", "write_chunks"]
 

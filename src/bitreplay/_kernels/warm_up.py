@@ -11,14 +11,7 @@ from typing import Any
 
 __all__ = ["COMPILING", "warm_up"]
 
-KERNELS = (
-    "bitreplay._product_kernels",
-    "bitreplay.mixture._start_kernels",
-    "bitreplay.mixture._e_step_kernels",
-    "bitreplay.mixture._m_step_kernels",
-    "bitreplay.mixture._packed_kernels",
-    "bitreplay.memory._sampler_kernels",
-)
+KERNELS = tuple(f"bitreplay._kernels.{name}" for name in ("products", "starts", "e_step", "m_step", "em", "sampler"))
 COMPILING = "compiling kernels, once per installation"
 
 

@@ -12,8 +12,8 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from bitreplay._lanes import LANES, kernel, load, multiply, rows_of_eight, store
-from bitreplay._product_kernels import BLOCK, CHUNK, add_block
+from bitreplay._kernels.lanes import LANES, kernel, load, multiply, rows_of_eight, store
+from bitreplay._kernels.products import BLOCK, CHUNK, add_block
 
 __all__ = ["count_bits", "m_step", "write_columns"]
 

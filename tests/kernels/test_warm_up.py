@@ -7,16 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bitreplay._warm_up import COMPILING
+from bitreplay._kernels.warm_up import COMPILING
 
 KERNEL = """
-from bitreplay._lanes import kernel
+from bitreplay._kernels.lanes import kernel
 
 @kernel("int64(int64)")
 def one_more(n):
     return n + 1
 """
-PROGRAM = "from bitreplay import _warm_up; _warm_up.KERNELS = ('some_kernels',); _warm_up.warm_up()"
+PROGRAM = "from bitreplay._kernels import warm_up; warm_up.KERNELS = ('some_kernels',); warm_up.warm_up()"
 
 
 def test_a_line_is_said_when_kernels_are_compiled_and_only_then(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ In NumPy the same takes four passes and many times as long, and every class of t
 
 from __future__ import annotations
 
-from bitreplay._lanes import LANES, kernel
+from bitreplay._kernels.lanes import LANES, kernel
 
 __all__ = ["write_starts"]
 

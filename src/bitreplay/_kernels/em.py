@@ -1,7 +1,7 @@
 """EM for one Bernoulli mixture on packed bits (CPU): the loop over E-steps and M-steps.
 
-Layout: `words[i]` are the 64-bit words of sample `i`, `blocks` the same bits in chunks of six (`_product_kernels`),
-`columns` the same by features instead of samples (`_m_step_kernels`).
+Layout: `words[i]` are the 64-bit words of sample `i`, `blocks` the same bits in chunks of six (`_kernels.products`),
+`columns` the same by features instead of samples (`m_step`).
 Components come in groups of eight, so prototypes are `[group, feature, 8]`. Components that do not exist have weight 0.
 Features are padded to whole words with bits that are never set.
 
@@ -16,10 +16,10 @@ import math
 
 import numpy as np
 
-from bitreplay._lanes import LANES, kernel, rows_of_eight, use_widest_vectors
-from bitreplay._product_kernels import BLOCK
-from bitreplay.mixture._e_step_kernels import e_step
-from bitreplay.mixture._m_step_kernels import m_step
+from bitreplay._kernels.e_step import e_step
+from bitreplay._kernels.lanes import LANES, kernel, rows_of_eight, use_widest_vectors
+from bitreplay._kernels.m_step import m_step
+from bitreplay._kernels.products import BLOCK
 
 __all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_all"]
 

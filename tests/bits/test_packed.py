@@ -254,7 +254,7 @@ def test_repr_tells_shape_and_bytes() -> None:
 
 def test_packing_above_a_threshold_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).normal(size=(50, 75))
-    monkeypatch.setattr("bitreplay.bits.BLOCK", 300)
+    monkeypatch.setattr("bitreplay.bits._packed.BLOCK", 300)
     assert pack_above(values, 0.3) == pack(values > 0.3)
     counts = np.random.default_rng(1).poisson(0.7, size=(50, 75))
     for dtype in (bool, np.uint8, np.uint32, np.int8, np.float32):

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from bitreplay._lanes import LANES, Eight, kernel, load, store, zeros
+from bitreplay._kernels.lanes import LANES, Eight, kernel, load, store, zeros
 
 __all__ = ["PLACES", "code_images", "convolve_to_bits", "convolve_to_sums", "pack_maps"]
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from bitreplay._lanes import (
+from bitreplay._kernels.lanes import (
     LANES,
     above,
     add,
@@ -29,7 +29,7 @@ from bitreplay._lanes import (
     total,
     use_widest_vectors,
 )
-from bitreplay._product_kernels import BLOCK, CHUNK, add_block
+from bitreplay._kernels.products import BLOCK, CHUNK, add_block
 
 __all__ = ["e_step"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitreplay._lanes import kernel
+from bitreplay._kernels.lanes import kernel
 
 __all__ = ["add_to_rows"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay.bits import PackedBits
+from bitreplay.bits._packed import PackedBits
 from bitreplay.errors import InputError
 
 __all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
@@ -39,7 +39,7 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
         for rows in row_blocks(*bits.shape):
             np.matmul(bits[rows].unpack(np.float64), precise.T, out=out[rows])
         return out
-    from bitreplay._product_kernels import BLOCK, CHUNK, multiply, write_chunks  # compiled on first use
+    from bitreplay._kernels.products import BLOCK, CHUNK, multiply, write_chunks  # compiled on first use
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
     tables = np.empty((8, 1 << CHUNK, 8), dtype=dtype)

@@ -6,21 +6,21 @@ import numba
 import numpy as np
 import pytest
 
-from bitreplay import _lanes
+from bitreplay._kernels import lanes
 
 
 @numba.njit(error_model="numpy", fastmath={"contract"})
 def logarithms(x: np.ndarray, out: np.ndarray) -> None:
     for i in range(x.size):
-        out[i] = _lanes.log(x[i])
+        out[i] = lanes.log(x[i])
 
 
 @numba.njit
 def sum_of_rows(rows: np.ndarray, out: np.ndarray) -> None:
-    total = _lanes.zeros(rows)
+    total = lanes.zeros(rows)
     for r in range(len(rows)):
-        total = _lanes.add(total, _lanes.load(rows, r))
-    _lanes.store(out, 0, total)
+        total = lanes.add(total, lanes.load(rows, r))
+    lanes.store(out, 0, total)
 
 
 def ours(x: np.ndarray) -> np.ndarray:
@@ -60,7 +60,7 @@ def test_log_of_special_points() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_rows_of_eight(dtype: type) -> None:
-    rows = np.random.default_rng(2).integers(-1000, 1000, (37, _lanes.LANES)).astype(dtype)  # exact in both types
-    out = np.empty((1, _lanes.LANES), dtype)
+    rows = np.random.default_rng(2).integers(-1000, 1000, (37, lanes.LANES)).astype(dtype)  # exact in both types
+    out = np.empty((1, lanes.LANES), dtype)
     sum_of_rows(rows, out)
     np.testing.assert_array_equal(out[0], rows.sum(axis=0))

@@ -17,7 +17,7 @@ from functools import cache
 import torch
 
 from bitreplay import caches
-from bitreplay._machine import cpu_in_words
+from bitreplay._floor.machine import cpu_in_words
 from bitreplay.errors import BitreplayError, InputError
 
 __all__ = ["bf16_works", "require_bf16"]
