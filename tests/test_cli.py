@@ -12,7 +12,7 @@ import bitreplay
 from bitreplay.cli import EXTRA, commands, main
 from bitreplay.evaluation import History
 from bitreplay.learners import LEARNERS
-from bitreplay.memory import read_file
+from bitreplay._floor.container import read_file
 from tests.runs.problems import SIZES, save_network
 
 SIZE_OPTIONS = ["--sizes", *map(str, SIZES)]

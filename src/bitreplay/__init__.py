@@ -2,10 +2,10 @@
 
 from bitreplay._version import __version__
 from bitreplay.binarizers import Heaviside, Thermometer
-from bitreplay.bits import PackedBits, pack
+from bitreplay.bits import Fingerprint, PackedBits, pack
 from bitreplay.classifier import GBMClassifier
 from bitreplay.heads import Bayes, ClosedForm, Replay
-from bitreplay.memory import BinaryMemory, Fingerprint
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import BernoulliMixture, EMOptions, Mixture, fit_mixtures
 
 __all__ = [

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from bitreplay._floor.files import PART, part_beside, write_text
-from bitreplay._floor.locks import alone
+from bitreplay._floor.locks import file_lock
 from bitreplay.errors import InputError
 
 __all__ = ["Entry", "cache_root", "clean", "entries"]
@@ -161,7 +161,7 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
     working = target.with_name(f".{target.name}{PART}")
     with contextlib.suppress(OSError):  # the error below says it better
         target.parent.mkdir(parents=True, exist_ok=True)
-    with alone(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if find(kind, key) is not None:
             yield None
             return

@@ -17,7 +17,9 @@ from bitreplay import GBMClassifier
 from bitreplay._floor.container import FORMAT_VERSION
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.heads import HEADS, Replay
-from bitreplay.memory import BinaryMemory, Fingerprint, read_file, write_file
+from bitreplay.bits import Fingerprint
+from bitreplay._floor.container import read_file, write_file
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions, Mixture
 from tests.memory.examples import ALL_BITS, random_memory, state
 

@@ -16,7 +16,8 @@ from bitreplay import metrics
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
 from bitreplay.learners import FROZEN
-from bitreplay.memory import BinaryMemory, read_file
+from bitreplay._floor.container import read_file
+from bitreplay.memory import BinaryMemory
 from bitreplay.runs import Prepared, RunFolder, Specification, find_runs, results_of, run_learner
 from bitreplay.runs._run import find_run
 from tests.runs.problems import SIZES, digits, save_network

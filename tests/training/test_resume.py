@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from bitreplay._floor.container import read
-from bitreplay._floor.locks import alone
+from bitreplay._floor.container import read_file
+from bitreplay._floor.locks import file_lock
 from bitreplay.training import train_base
 from bitreplay.training._log import TrainingLog
 from tests.training.problems import ARGUMENTS, tiny_task
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 # A child that trains, and is killed while it writes its second checkpoint: written, but not renamed.
 CHILD = """
 import os, signal, sys
-from bitreplay._floor import container as _file
+from bitreplay._floor import files as _file
 from bitreplay.training import train_base
 from tests.training.problems import ARGUMENTS, tiny_task
 
@@ -50,7 +50,7 @@ def test_killed_while_writing_at_a_step_and_between_it_ends_with_the_same_weight
     command = [sys.executable, "-c", CHILD, str(folder)]
     assert subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode == -signal.SIGKILL
     assert list((folder / "plain").glob(".checkpoint*.part"))
-    assert read(folder / "plain" / "checkpoint.safetensors")[0]["epoch"] == 1
+    assert read_file(folder / "plain" / "checkpoint.safetensors")[0]["epoch"] == 1
 
     calls = []
 
@@ -81,13 +81,13 @@ def test_killed_while_writing_at_a_step_and_between_it_ends_with_the_same_weight
             patch.setattr(TrainingLog, name, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 train_base(tiny_task(), **ARGUMENTS, folder=folder, progress=False)
-        content, _ = read(place / "checkpoint.safetensors")
+        content, _ = read_file(place / "checkpoint.safetensors")
         assert content["epoch"] == done
 
     resumed = train_base(tiny_task(), **ARGUMENTS, folder=folder, progress=False)
     assert resumed.accuracy == undisturbed.accuracy
-    content, tensors = read(folder / "network.safetensors")
-    expected_content, expected = read(tmp_path / "undisturbed" / "network.safetensors")
+    content, tensors = read_file(folder / "network.safetensors")
+    expected_content, expected = read_file(tmp_path / "undisturbed" / "network.safetensors")
     assert content == expected_content
     assert set(tensors) == set(expected)
     for name, value in tensors.items():
@@ -106,10 +106,10 @@ def test_the_lock_lets_one_in_at_a_time(tmp_path):
     order = []
 
     def second() -> None:
-        with alone(tmp_path / ".lock"):
+        with file_lock(tmp_path / ".lock"):
             order.append("second")
 
-    with alone(tmp_path / ".lock"):
+    with file_lock(tmp_path / ".lock"):
         thread = threading.Thread(target=second)
         thread.start()
         thread.join(0.2)  # it waits

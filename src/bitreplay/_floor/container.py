@@ -21,7 +21,7 @@ import safetensors.numpy
 from bitreplay._floor.files import write_bytes
 from bitreplay.errors import FileFormatError
 
-__all__ = ["FORMAT_VERSION", "Tensors", "read", "write"]
+__all__ = ["FORMAT_VERSION", "Tensors", "read_file", "write_file"]
 
 FORMAT_VERSION = 1
 KEY = "bitreplay"  # the one metadata entry of the file: JSON
@@ -30,13 +30,13 @@ CHECKSUM = "checksum"  # the tensor with the SHA-256 of the file, taken with the
 Tensors = dict[str, npt.NDArray[Any]]
 
 
-def write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
+def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
     """Write tensors and JSON content to `path`, atomically.
 
     Examples
     --------
     >>> import tempfile
-    >>> from bitreplay.memory import read_file, write_file
+    >>> from bitreplay._floor.container import read_file, write_file
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_file(f"{folder}/sensor", "sensor", {"place": "left"}, {"offsets": np.array([3, 1, 2])})
     ...     content, tensors = read_file(f"{folder}/sensor")
@@ -56,14 +56,14 @@ def write(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], t
     write_bytes(path, raw)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
-    """Read a file written by :func:`write`: its JSON content (with `kind`) and its tensors.
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
+    """Read a file written by :func:`write_file`: its JSON content (with `kind`) and its tensors.
 
     Examples
     --------
     >>> import tempfile
     >>> from bitreplay import BinaryMemory, Mixture
-    >>> from bitreplay.memory import read_file
+    >>> from bitreplay._floor.container import read_file
     >>> memory = BinaryMemory(bits=3)
     >>> memory.add("mug", Mixture(np.full((2, 64), 0.5, np.float32), np.array([0.5, 0.5]), count=10))
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from bitreplay.errors import InputError
 
-__all__ = ["alone"]
+__all__ = ["file_lock"]
 
 
 @contextlib.contextmanager
-def alone(lock: Path) -> Iterator[None]:
+def file_lock(lock: Path) -> Iterator[None]:
     """Wait until no other process holds the lock; where the system has no such locks, nobody waits."""
     try:
         file = lock.open("w")

@@ -11,13 +11,14 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.arguments import integer, number, one_of
 from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate, row_blocks
@@ -50,7 +51,7 @@ class Replay:
         B.
     optimizer : {"sgd", "adam"}
         What trains G; Adam is what binary weights want. Latent weights of binary layers are clipped after every step.
-    lr, momentum, weight_decay : float
+    learning_rate, momentum, weight_decay : float
         Of the optimizer (Adam has its own momentum); the learning rate falls to 0 along a cosine.
     prior : {"balanced", "empirical"}
         How old classes are drawn.
@@ -72,7 +73,7 @@ class Replay:
     min_steps: int = 500  # ours: a few epochs of small data are too few steps
     batch_size: int = 128  # sec. 4.1
     optimizer: OptimizerName = "sgd"  # sec. 4.1
-    lr: float = 0.1  # ours: benchmarks/replay_options.py
+    learning_rate: float = 0.1  # ours: benchmarks/replay_options.py
     momentum: float = 0.9  # sec. 4.1
     weight_decay: float = 0.0  # ours: benchmarks/replay_options.py; 5e-4 costs half a point
     prior: Prior = "balanced"  # eq. 6
@@ -82,21 +83,24 @@ class Replay:
     _binarizer: Binarizer | None = field(default=None, repr=False)
 
     name = "replay"
+    calibrated = True
+
+    def open_options(self) -> dict[str, tuple[Any, ...]]:
+        """None: choosing would train G many times."""
+        return {}
+
+    def decided(self, **options: Any) -> Replay:
+        """The same head with other options."""
+        return replace(self, **options)
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("min_steps", 1), ("batch_size", 2)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} must be an integer of at least {least}; got {value!r}")
-        for name in ("lr", "momentum", "weight_decay"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < math.inf or (name == "lr" and value == 0):
-                raise InputError(
-                    f"{name} must be a {'positive' if name == 'lr' else 'non-negative'} number; got {value!r}"
-                )
-        for name, words in (("prior", get_args(Prior)), ("optimizer", get_args(OptimizerName))):
-            if (value := getattr(self, name)) not in words:
-                raise InputError(f"{name} must be one of {', '.join(words)}; got {value!r}")
+            integer(name, getattr(self, name), least)
+        number("learning_rate", self.learning_rate, above=0)
+        number("momentum", self.momentum, 0)
+        number("weight_decay", self.weight_decay, 0)
+        one_of("prior", self.prior, Prior)
+        one_of("optimizer", self.optimizer, OptimizerName)
         if not isinstance(self.hidden, Sequence) or any(not isinstance(w, int) or w < 1 for w in self.hidden):
             raise InputError(f"hidden must be a sequence of positive integers; got {self.hidden!r}")
         try:
@@ -123,8 +127,8 @@ class Replay:
     ) -> Replay:
         """Go on training with the samples of some classes and pseudo-exemplars of the others.
 
-        Who wants to watch is called after every epoch, with the share of right answers on its batches while it was
-        trained on them, and the head as it then is.
+        `on_epoch` is called after each epoch, with the share of right answers on its batches while it was trained on
+        them, and the head as it then is.
         """
         if not len(memory):
             raise InputError("the memory holds no class to decide between")
@@ -139,7 +143,7 @@ class Replay:
         with torch_threads(sum(parameter.numel() for parameter in network.parameters())):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
                 for group in optimizer.param_groups:
-                    group["lr"] = self.lr * (1 + math.cos(math.pi * step / n_steps)) / 2
+                    group["lr"] = self.learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
                 inputs = binarizer.decode(torch.from_numpy(bits)).to(device)
                 outputs, classes = network(inputs), torch.from_numpy(targets).to(device)
                 if step == 0 and outputs.shape != (len(bits), len(memory)):
@@ -162,10 +166,10 @@ class Replay:
         """A new optimizer: what it gathered on earlier tasks says little about this one."""
         made: torch.optim.Optimizer
         if self.optimizer == "adam":
-            made = torch.optim.Adam(network.parameters(), lr=self.lr, weight_decay=self.weight_decay)
+            made = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
         else:
             made = torch.optim.SGD(
-                network.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
+                network.parameters(), lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay
             )
         return keep_clipped(made, network)
 
@@ -256,8 +260,9 @@ class Replay:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and G's parameters."""
-        names = ("epochs", "min_steps", "batch_size", "optimizer", "lr", "momentum", "weight_decay", "prior", "device")
+        names = ("epochs", "min_steps", "batch_size", "optimizer", "momentum", "weight_decay", "prior", "device")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        options["learning_rate"] = self.learning_rate
         options["hidden"] = list(self.hidden)
         options["own_module"] = self.module is not None
         state = self._network.state_dict() if self._network else {}

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from bitreplay import caches
+from bitreplay._floor.container import read_file, write_file
 from bitreplay._floor.files import remove_stray_parts, write_text
 from bitreplay._kernels.warm_up import warm_up
 from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, evaluate
 from bitreplay.learners import Learner
-from bitreplay.memory import BinaryMemory, read_file, write_file
+from bitreplay.memory import BinaryMemory
 from bitreplay.report import RunResult, states_csv
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
 from bitreplay.runs._setting import Prepared, Setting

@@ -17,7 +17,7 @@ from bitreplay.binarizers import Thermometer
 from bitreplay.data import Samples, Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
-from bitreplay.learners import Uses, Workplace
+from bitreplay.learners import TrainingContext, Uses
 from bitreplay.runs._options import options_text, parse_options
 from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
 from bitreplay.training._trained import NETWORK
@@ -208,7 +208,7 @@ class Setting:
             progress=progress,
         )
 
-    def workplace(self) -> Workplace:
+    def context(self) -> TrainingContext:
         """What methods that train a network of their own are given: the encoder, or the one the preset is made for."""
         made_for, options = PRESET_BACKBONES[self.preset_name]
         name, options = (self.encoder_name, self.backbone_options) if self.encoder else (made_for, options)
@@ -217,7 +217,7 @@ class Setting:
                 f"methods that train the whole network begin with one that is not trained, such as resnet18; "
                 f"got the encoder {name!r}"
             )
-        return Workplace(
+        return TrainingContext(
             name,
             options,
             None if self.preset_name == "paper" else PRESETS[self.preset_name],  # as each was published, or alike

@@ -53,30 +53,18 @@ class Specification:
         known = inspect.signature(LEARNERS[self.name]).parameters
         return {option: self.options.get(option, known[option].default) for option in known if option != "seed"}
 
-    @property
-    def version(self) -> str:
-        """Version of what the learner computes."""
-        return self.make(0).version
+    @cached_property
+    def about(self) -> Described:
+        """One that was made with these options, to be asked about itself: what it uses, whether it is random."""
+        return self.make(0)
 
     @property
     def trains(self) -> bool:
         """Whether it trains a network of its own, and needs no encoder."""
-        return issubclass(LEARNERS[self.name], FineTunedLearner)
+        return self.about.uses is None
 
-    @property
-    def uses(self) -> Uses | None:
-        """What it uses of the encoder: features, bits, or None where it trains a network of its own."""
-        made = self.make(0)
-        return None if isinstance(made, FineTunedLearner) else made.uses
-
-    @property
-    def random(self) -> bool:
-        """Whether another seed may give another result."""
-        made = self.make(0)
-        return made.random if isinstance(made, Method) else True
-
-    def make(self, seed: int) -> FrozenClassifier | FineTunedLearner:
-        """The classifier on embeddings, or the learner that has no network yet."""
+    def make(self, seed: int) -> FrozenMethod | FineTunedLearner:
+        """The method on embeddings, or the learner that has no network yet."""
         known = [option for option in inspect.signature(LEARNERS[self.name]).parameters if option != "seed"]
         for option in self.options:
             if option == "seed":
@@ -85,16 +73,12 @@ class Specification:
                 raise InputError(
                     f"{self.name} has no option {option!r}; it has {', '.join(known)}{_hint(option, known)}"
                 )
-        kind: Callable[..., FrozenClassifier | FineTunedLearner] = LEARNERS[self.name]
-        return kind(**self.options, seed=seed)
+        made: FrozenMethod | FineTunedLearner = LEARNERS[self.name](**self.options, seed=seed)
+        return made
 
     def learner(self, prepared: Prepared, seed: int) -> Learner:
         """The learner of images, on the setting's encoder or with a network of its own."""
-        made = self.make(seed)
-        if not isinstance(made, FineTunedLearner):
-            return FrozenLearner(made, prepared.encoder_for(made.uses))
-        made.use(prepared.setting.workplace())
-        return made
+        return self.make(seed).in_setting(prepared)
 
 
 def _hint(given: str, known: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._floor.container import Tensors, read, write
+from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay._floor.files import remove_stray_parts
 from bitreplay.errors import FileFormatError, InputError
 
@@ -52,7 +52,7 @@ def write_checkpoint(
         for name, value in optimizer.state[parameter].items():
             if value is not None:
                 tensors[f"{_state_name(name)}{index}"] = value.contiguous().cpu().numpy()
-    write(folder / CHECKPOINT, "training", {"key": key, **asdict(position)}, tensors)
+    write_file(folder / CHECKPOINT, "training", {"key": key, **asdict(position)}, tensors)
 
 
 def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
@@ -60,7 +60,7 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
     path = folder / CHECKPOINT
     if not path.exists():
         return Position()
-    content, tensors = read(path)
+    content, tensors = read_file(path)
     if content.get("kind") != "training":
         raise FileFormatError(f"{path} is not the checkpoint of a training")
     if content["key"] != key:

@@ -21,7 +21,7 @@ from torch import nn
 from bitreplay import caches
 from bitreplay._floor.arguments import integer
 from bitreplay._floor.devices import usable_device
-from bitreplay._floor.locks import alone
+from bitreplay._floor.locks import file_lock
 from bitreplay.backbones import Preprocessing
 from bitreplay.data import Task
 from bitreplay.errors import InputError
@@ -161,7 +161,7 @@ def _train_phase(
 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        with alone(folder / ".lock"):
+        with file_lock(folder / ".lock"):
             train_in(folder)
         path = folder
     else:

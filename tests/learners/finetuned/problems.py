@@ -14,7 +14,7 @@ from bitreplay.learners.finetuned import (
     ICaRL,
     LwFMC,
     TrainableGBM,
-    Workplace,
+    TrainingContext,
 )
 from bitreplay.training import TrainingOptions
 
@@ -57,7 +57,7 @@ VARIANTS = {
 def make(variant, seed=0, budget=TRAINING):
     kind, options, _ = VARIANTS[variant]
     learner = kind(**options, seed=seed)
-    learner.use(Workplace("small_cnn", {"width": WIDTH}, budget, "cpu"))
+    learner.use(TrainingContext("small_cnn", {"width": WIDTH}, budget, "cpu"))
     return learner
 
 

@@ -10,7 +10,7 @@ import torch
 from bitreplay.data import Samples, Task, from_arrays
 from bitreplay.errors import InputError
 from bitreplay.learners import FINETUNED
-from bitreplay.learners.finetuned import Workplace
+from bitreplay.learners.finetuned import TrainingContext
 from tests.learners.finetuned.problems import ORDER, SIZES, VARIANTS, accuracy, make, same, scenario
 
 every = pytest.mark.parametrize("variant", VARIANTS)
@@ -114,7 +114,7 @@ def test_bad_tasks_are_refused_and_change_nothing(variant):
         with pytest.raises(InputError, match="learned from uint8 images"):
             learner.predict(images)
     with pytest.raises(InputError, match="its network cannot change"):
-        learner.use(Workplace())
+        learner.use(TrainingContext())
     assert same(learner.state_dict(), before)
 
 
@@ -175,10 +175,10 @@ def test_own_options_win_over_the_budget_and_the_budget_over_what_was_published(
 
 def test_a_backbone_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="no backbone 'resnet81'"):
-        Workplace("resnet81")
+        TrainingContext("resnet81")
 
 
 @pytest.mark.parametrize("device", ["abacus", *([] if torch.cuda.is_available() else ["cuda"])])
 def test_a_device_that_is_not_there_is_refused_before_anything_is_learned(device):
     with pytest.raises(InputError, match=f"device '{device}' cannot be used"):
-        Workplace(device=device)
+        TrainingContext(device=device)

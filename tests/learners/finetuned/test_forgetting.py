@@ -4,7 +4,7 @@ import pytest
 
 from bitreplay.data import load_dataset, make_scenario
 from bitreplay.learners import FINETUNED
-from bitreplay.learners.finetuned import Workplace
+from bitreplay.learners.finetuned import TrainingContext
 from bitreplay.training import TrainingOptions
 from tests.learners.finetuned.problems import accuracy
 
@@ -15,7 +15,7 @@ TRAINING = TrainingOptions(epochs=6, ste_epochs=0, batch_size=32, schedule="one_
 @pytest.mark.parametrize("name", FINETUNED)
 def test_old_classes_are_kept_by_all_but_fine_tuning(name):
     learner = FINETUNED[name]()
-    learner.use(Workplace("small_cnn", {"width": 8}, TRAINING, "cpu"))
+    learner.use(TrainingContext("small_cnn", {"width": 8}, TRAINING, "cpu"))
     for task in scenario:
         learner.learn(task)
     first, everything = accuracy(learner, scenario[0].test), accuracy(learner, scenario.test_seen(2))

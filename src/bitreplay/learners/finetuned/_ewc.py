@@ -99,10 +99,10 @@ class EWC(FineTunedLearner):
     What it keeps does not grow with the classes: a number for each of the backbone's 940 weights.
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = EWC(fisher_samples=5, epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     ...     print(len(learner.classes), learner.memory_bits() == 940 * 32)

@@ -78,10 +78,10 @@ class ICaRL(WithExemplars):
     Five images of each class are kept; decisions read the mean of their features, 32 numbers:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = ICaRL(output="nme", exemplars=5, epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     >>> learner.memory_bits() == 5 * 4 * 8 * 8 * 8, learner.working_set_bits() == 4 * 32 * 32

@@ -130,10 +130,10 @@ class IL2A(FineTunedLearner):
     No image is kept, but a mean and a covariance of 32 features for each class:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = IL2A(epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     >>> learner.network.head.sizes  # outputs of mixed classes were there only in training

@@ -104,11 +104,11 @@ class LUCIR(WithExemplars):
     Directions of old classes stay while new ones are learned:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
     >>> learner = LUCIR(exemplars=5, epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> learner.learn(first)
     >>> before = learner.network.head.weight
     >>> learner.learn(second)

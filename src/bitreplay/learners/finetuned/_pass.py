@@ -90,10 +90,10 @@ class PASS(FineTunedLearner):
     In training a class has four outputs, one per rotation; decisions read one. A mean of 32 numbers is kept:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = PASS(epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     >>> learner.network.head.sizes, learner.working_set_bits() == 4 * (32 + 1) * 32

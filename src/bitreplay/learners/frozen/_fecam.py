@@ -17,7 +17,7 @@ from scipy.linalg import blas, lapack
 from bitreplay._floor.arguments import integer, number
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._method import Features, Labels, Method
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means, unit
 
 __all__ = ["FeCAM"]
@@ -27,7 +27,7 @@ SHRINKINGS = 2  # released code, models/fecam.py: "we apply covariance shrinkage
 
 
 @dataclass(kw_only=True, eq=False)
-class FeCAM(Method):
+class FeCAM(FrozenMethod):
     """Mahalanobis distances with a covariance per class. It keeps means and full matrices: n_c * (d + d^2) * 32 bits.
 
     The released code decides by plain means while there is only task 0; here the covariances are used from the start.

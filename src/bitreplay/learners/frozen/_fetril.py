@@ -13,7 +13,7 @@ from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import Layer, count_steps, linear_scores, shuffled_batches, train_linear
 from bitreplay.learners.frozen._linear_head import check_training_options
 from bitreplay.learners.frozen._linear_svc import train_linear_svc
-from bitreplay.learners.frozen._method import Features, Labels, Method
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 from bitreplay.learners.frozen._translated import Translated
 
@@ -23,7 +23,7 @@ Classifier = Literal["svc", "fc"]
 
 
 @dataclass(kw_only=True, eq=False)
-class FeTrIL(Method):
+class FeTrIL(FrozenMethod):
     """A linear classifier on new samples and on samples translated to the means of past classes.
 
     It keeps one float mean per class: n_c * d * 32 bits.

@@ -18,7 +18,7 @@ from bitreplay._floor.arguments import one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import count_steps, linear_scores, train_linear
 from bitreplay.learners.frozen._linear_head import check_training_options, scale_of
-from bitreplay.learners.frozen._method import Features, Labels, Method
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 
 __all__ = ["GaussianReplay"]
@@ -29,7 +29,7 @@ JITTER = 1e-3  # ours: times the mean variance; a covariance of fewer samples th
 
 
 @dataclass(kw_only=True, eq=False)
-class GaussianReplay(Method):
+class GaussianReplay(FrozenMethod):
     """A linear layer trained on new samples and on draws from a Gaussian per past class.
 
     It keeps means and variances, n_c * 2d * 32 bits, or means and full covariances, n_c * (d + d^2) * 32.

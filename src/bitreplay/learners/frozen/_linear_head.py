@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer, number, one_of
+from bitreplay.binarizers import BinarizerName
 from bitreplay.bits import PackedBits, row_blocks
 from bitreplay.learners._learner import Uses
-from bitreplay.learners.frozen._code import BinarizerName, OnBits
+from bitreplay.learners.frozen._code import OnBits
 from bitreplay.learners.frozen._linear import (
     DecodedBits,
     Layer,

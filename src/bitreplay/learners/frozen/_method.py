@@ -6,27 +6,62 @@ it scores samples (`_scores`).
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays, Inputs, Uses
+from bitreplay.learners._learner import Arrays, Described, Inputs, Uses
+from bitreplay.learners._text import from_text, to_text
 
-__all__ = ["Features", "Labels", "Method", "from_text", "to_text"]
+if TYPE_CHECKING:
+    from bitreplay.binarizers import Binarizer
+    from bitreplay.data import Samples
+
+__all__ = ["FeatureSource", "Features", "FrozenMethod", "Labels"]
 
 Features = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 
-class Method(ABC):
+class FeatureSource(Protocol):
+    """What a method needs of an encoder; :class:`bitreplay.encoder.Encoder` is one."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def key(self) -> str:
+        """What determines its features, as a hash."""
+
+    @property
+    def binarizer(self) -> Binarizer | None:
+        """The binarizer that it was trained with, if any."""
+
+    @property
+    def tail(self) -> Any:
+        """Makes what follows the tap of a network that ends before its end; None for others."""
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know of it."""
+
+    def features(self, samples: Samples | npt.NDArray[np.uint8], /) -> npt.NDArray[np.float32]:
+        """Features (N, d)."""
+
+    def bits(self, samples: Samples | npt.NDArray[np.uint8], binarizer: Binarizer, /) -> PackedBits:
+        """Packed bits."""
+
+
+class FrozenMethod(Described):
     """Base of the methods: see the module's docstring.
+
+    Its constructor takes keyword options with types and defaults, `seed` last; the command line is made from them.
 
     Attributes
     ----------
@@ -37,10 +72,25 @@ class Method(ABC):
     learned : mapping
         What `_learn` gave last, arrays as a rule. `memory_arrays` names those that are kept to be able to learn more,
         and `decision_arrays` those that a decision reads.
+    code : Binarizer or None
+        What makes the bits of methods on bits; None before `begin` or `calibrate`.
+
+    Examples
+    --------
+    Methods are used alike, and compared by what they get right and what they keep:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from bitreplay.learners import LEARNERS
+    >>> X, y = load_digits(return_X_y=True)
+    >>> for name in ("NearestMean", "StreamingLDA"):
+    ...     method = LEARNERS[name]()
+    ...     for rows in (y < 5, y >= 5):  # two tasks
+    ...         method.partial_fit(X[rows], y[rows])
+    ...     print(method.name, method.uses, bool((method.predict(X) == y).mean() > 0.93), method.memory_bits())
+    NearestMean features False 20480
+    StreamingLDA features True 151552
     """
 
-    name: ClassVar[str]
-    VERSION: ClassVar[int] = 1  # of what it computes: raised with every change, so that no run of before passes for one
     memory_arrays: ClassVar[tuple[str, ...]] = ()
     decision_arrays: ClassVar[tuple[str, ...]] = ()
     seed: int
@@ -48,21 +98,25 @@ class Method(ABC):
     classes: Labels = np.empty(0, dtype=np.int64)
     n_features: int = 0
     learned: Mapping[str, Any] = MappingProxyType({})
+    code: Binarizer | None = None
 
     @property
     def uses(self) -> Uses:
         """Features or bits."""
         return "features"
 
-    @property
-    def version(self) -> str:
-        """Version of what it computes: part of the key of its runs."""
-        return str(self.VERSION)
+    # ------------------------------------------------------------------ before the first task
+
+    def begin(self, encoder: FeatureSource) -> None:
+        """Take what an encoder brings along, before the first task; most methods need nothing."""
 
     @property
-    def random(self) -> bool:
-        """Whether another seed may give another result."""
-        return True
+    def needs_calibration(self) -> bool:
+        """Whether the features of task 0 must be shown to `calibrate` before its samples are learned."""
+        return False
+
+    def calibrate(self, features: Features, encoder_name: str = "") -> None:
+        """Learn from the features of task 0 what bits mean; methods on features need nothing of the kind."""
 
     # ------------------------------------------------------------------ what a method defines
 
@@ -191,22 +245,3 @@ class Method(ABC):
                 "samples"
             )
         return labels.astype(np.int64)
-
-
-def to_text(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
-    """JSON content as an array of bytes, so that a state is arrays only.
-
-    Examples
-    --------
-    >>> from_text(to_text({"p": 1}))
-    {'p': 1}
-    """
-    return np.frombuffer(json.dumps(content).encode(), dtype=np.uint8).copy()
-
-
-def from_text(array: npt.NDArray[np.uint8]) -> dict[str, Any]:
-    """The inverse of :func:`to_text`; raises ValueError where it is not."""
-    content = json.loads(np.asarray(array, dtype=np.uint8).tobytes())
-    if not isinstance(content, dict):
-        raise ValueError("not a JSON object")
-    return content

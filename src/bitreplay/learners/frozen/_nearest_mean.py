@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer, one_of
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._method import Features, Labels, Method
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 
 __all__ = ["NearestMean", "class_means", "unit"]
 
@@ -19,7 +19,7 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 
 @dataclass(kw_only=True, eq=False)
-class NearestMean(Method):
+class NearestMean(FrozenMethod):
     """The class whose mean is nearest to the features. It keeps one float mean per class: n_c * d * 32 bits.
 
     Parameters

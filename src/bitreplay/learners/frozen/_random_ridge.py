@@ -18,7 +18,7 @@ from bitreplay._floor.arguments import integer, number
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._held_out import hold_out
-from bitreplay.learners.frozen._method import Features, Labels, Method
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 
 __all__ = ["RandomRidge"]
 
@@ -27,7 +27,7 @@ RIDGES = 10.0 ** np.arange(-3, 0.1, 0.5)  # ours: times the mean diagonal of the
 
 
 @dataclass(kw_only=True, eq=False)
-class RandomRidge(Method):
+class RandomRidge(FrozenMethod):
     """Ridge regression on random ReLU features: (width^2 + n_c * width) * 32 bits are kept, whatever was learned.
 
     Parameters

@@ -17,14 +17,14 @@ from scipy import linalg
 from bitreplay._floor.arguments import integer, number
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import linear_scores
-from bitreplay.learners.frozen._method import Features, Labels, Method
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 
 __all__ = ["StreamingLDA"]
 
 
 @dataclass(kw_only=True, eq=False)
-class StreamingLDA(Method):
+class StreamingLDA(FrozenMethod):
     """Linear discriminants from class means and a shared covariance: (n_c * d + d^2) * 32 bits are kept.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Workplace: what a method that trains its network is given beside its own options: which network, how much, where."""
+"""TrainingContext: which network a method trains, how much and where, beside its own options."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bitreplay.backbones._build import option_names
 from bitreplay.errors import InputError
 from bitreplay.training import TrainingOptions
 
-__all__ = ["Workplace"]
+__all__ = ["TrainingContext"]
 
 
 @dataclass(frozen=True)
-class Workplace:
+class TrainingContext:
     """Which network is trained, how much and where.
 
     Parameters
@@ -39,13 +39,13 @@ class Workplace:
 
     >>> from bitreplay.learners.finetuned import PASS
     >>> from bitreplay.training import PRESETS
-    >>> workplace = Workplace("small_cnn", {"width": 4}, PRESETS["digits"], device="cpu")
+    >>> context = TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], device="cpu")
     >>> learner = PASS()
     >>> before = learner.recipe.epochs
-    >>> learner.use(workplace)
+    >>> learner.use(context)
     >>> before, learner.recipe.epochs
     (101, 18)
-    >>> workplace.new_backbone((8, 8, 1), torch.Generator().manual_seed(0))[1]  # features
+    >>> context.new_backbone((8, 8, 1), torch.Generator().manual_seed(0))[1]  # features
     32
     """
 

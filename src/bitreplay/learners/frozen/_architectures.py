@@ -13,27 +13,25 @@ import torch
 from torch import nn
 
 from bitreplay.errors import InputError
-from bitreplay.heads import Replay
-from bitreplay.heads._network import MakeModule
-from bitreplay.heads._replay import OptimizerName
+from bitreplay.heads import MakeModule, OptimizerName, Replay
 from bitreplay.nn import BinaryClassifier
 
-__all__ = ["ClassifierName", "make_replay"]
+__all__ = ["Architecture", "make_replay"]
 
-ClassifierName = Literal["linear", "hidden", "binary", "quicknet_tail"]
+Architecture = Literal["linear", "hidden", "binary", "quicknet_tail"]
 
 
 @dataclass(frozen=True)
 class Form:
-    """What trains a kind of classifier well."""
+    """What trains an architecture well."""
 
     optimizer: OptimizerName
     learning_rate: float
     hidden: tuple[int, ...] = ()
 
 
-FORMS: dict[ClassifierName, Form] = {
-    "linear": Form("sgd", Replay.lr),  # for inputs of 0 and 1
+FORMS: dict[Architecture, Form] = {
+    "linear": Form("sgd", Replay.learning_rate),  # for inputs of 0 and 1
     "hidden": Form("adam", 1e-3, hidden=(512,)),  # ours: Adam's usual rate, and half of EfficientNet's 1280 features
     "binary": Form("adam", 1e-2),  # larq-zoo trains QuickNet's binary weights so
     "quicknet_tail": Form("adam", 1e-3),  # ours: a tenth of larq-zoo's, as its weights are trained already
@@ -43,7 +41,7 @@ LINEAR_ON_SIGNS = 0.003  # ours: results/choices/replay_rates_binary_vgg.txt; ±
 
 
 def make_replay(
-    classifier: ClassifierName,
+    architecture: Architecture,
     tail: MakeModule | None,
     *,
     signs: bool,
@@ -56,7 +54,7 @@ def make_replay(
 
     Parameters
     ----------
-    classifier : {"linear", "hidden", "binary", "quicknet_tail"}
+    architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What G is: a linear layer, one with 512 hidden units, the binary classifier of the fully binary network, or
         what follows the tap of the encoder.
     tail : callable or None
@@ -66,19 +64,19 @@ def make_replay(
     epochs, min_steps, batch_size
         As of :class:`bitreplay.heads.Replay`.
     learning_rate : float or None
-        None takes one that suits the classifier.
+        None takes one that suits the architecture.
     """
-    form = FORMS[classifier]
-    suiting = LINEAR_ON_SIGNS if signs and classifier == "linear" else form.learning_rate
-    modules: dict[ClassifierName, MakeModule] = {"binary": _binary, "quicknet_tail": tail or _no_tail}
+    form = FORMS[architecture]
+    suiting = LINEAR_ON_SIGNS if signs and architecture == "linear" else form.learning_rate
+    modules: dict[Architecture, MakeModule] = {"binary": _binary, "quicknet_tail": tail or _no_tail}
     return Replay(
         hidden=form.hidden,
-        module=modules.get(classifier),
+        module=modules.get(architecture),
         epochs=epochs,
         min_steps=min_steps,
         batch_size=batch_size,
         optimizer=form.optimizer,
-        lr=suiting if learning_rate is None else learning_rate,
+        learning_rate=suiting if learning_rate is None else learning_rate,
     )
 
 
@@ -96,6 +94,6 @@ def _binary(n_inputs: int, n_classes: int) -> nn.Module:
 
 def _no_tail(n_inputs: int, n_classes: int) -> nn.Module:
     raise InputError(
-        "classifier=quicknet_tail trains what follows the tap of the encoder, but this encoder has no tail: "
+        "architecture=quicknet_tail trains what follows the tap of the encoder, but this encoder has no tail: "
         "use quicknet, quicknet_small or quicknet_large"
     )
