@@ -9,10 +9,10 @@ import sys
 import pytest
 
 import bitreplay
+from bitreplay._floor.container import read_file
 from bitreplay.cli import EXTRA, commands, main
 from bitreplay.evaluation import History
 from bitreplay.learners import LEARNERS
-from bitreplay._floor.container import read_file
 from tests.runs.problems import SIZES, save_network
 
 SIZE_OPTIONS = ["--sizes", *map(str, SIZES)]

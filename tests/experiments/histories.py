@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.evaluation import History
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 
 SAMPLES = 100_000  # of every class: accuracies are exact, and the test set adds no noise to speak of
 
@@ -43,10 +43,10 @@ def history(
     return made
 
 
-def method(name: str, *accuracies: float | Sequence[float], **options: Any) -> Method:
+def method(name: str, *accuracies: float | Sequence[float], **options: Any) -> MethodRuns:
     """A method with one run per accuracy (or accuracies by state), and options of :func:`history`."""
     histories = tuple(history(one if isinstance(one, Sequence) else [one], **options) for one in accuracies)
-    return Method(name, tuple(range(len(histories))), histories)
+    return MethodRuns(name, tuple(range(len(histories))), histories)
 
 
 def margin(*accuracies: float) -> float:

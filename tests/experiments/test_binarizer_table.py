@@ -7,7 +7,7 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, _claims, _range, binarizer_table
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import history, method
 
 FEATURES = 8 * 4  # of small_cnn:width=4
@@ -39,7 +39,7 @@ def measured(thermometer: list[float], heaviside: list[float], initial: list[flo
     cells = {}
     for name, finals in (("thermometer", thermometer), ("heaviside", heaviside)):
         for factor, final, first in zip(FACTORS, finals, initial, strict=True):
-            cells[name, factor] = Method(name, (0,), (history([first, final], train=[1.0, 1.0]),))
+            cells[name, factor] = MethodRuns(name, (0,), (history([first, final], train=[1.0, 1.0]),))
     return cells
 
 

@@ -10,7 +10,7 @@ from bitreplay import metrics
 from bitreplay.evaluation import History
 from bitreplay.experiments._curves_figure import METHODS, _claim_best, _claim_training, _claims_groups, curves_figure
 from bitreplay.experiments._training_curves import Epoch
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import method
 
 
@@ -70,7 +70,7 @@ def grouped(*states: tuple[float, float, float], samples: int = 100_000, answers
 )
 def test_verdicts_on_old_and_new_classes(state, verdicts):
     histories = tuple(grouped((0.8, 0, 0), (0.7, 0, 0.7), state, state) for _ in range(2))
-    claims = _claims_groups(Method("GBM", (0, 1), histories))
+    claims = _claims_groups(MethodRuns("GBM", (0, 1), histories))
     assert [claim.holds for claim in claims] == verdicts
     init, past, new = state
     assert claims[0].measured.startswith(f"{100 * abs(new - past) / past:.1f} % (± 0.")
@@ -82,7 +82,7 @@ def test_verdicts_on_old_and_new_classes(state, verdicts):
 def test_what_few_samples_of_a_group_may_be_off_is_no_verdict(samples, verdicts):
     state = (0.63, 0.60, 0.62)
     made = grouped((0.8, 0, 0), (0.7, 0, 0.7), state, state, samples=samples, answers=True)
-    claims = _claims_groups(Method("GBM", (0, 1), (made, made)))
+    claims = _claims_groups(MethodRuns("GBM", (0, 1), (made, made)))
     assert [claim.holds for claim in claims] == verdicts
     # By hand: two states, in each a new class and as a share of the past ones; classes are both, so it is not exact.
     off = np.sqrt(2 * 0.62 * 0.38 / samples + 2 * 0.60 * 0.40 / samples) / 2 / 0.60

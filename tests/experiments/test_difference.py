@@ -11,7 +11,7 @@ from bitreplay import metrics
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import Difference, difference, difference_of, mean_difference
 from bitreplay.experiments._verdict import Verdict, all_hold, holm
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import method
 
 CLASSES, SAMPLES = 5, 80  # and test samples of each
@@ -26,16 +26,16 @@ def answered(right: np.ndarray) -> History:
     return History.empty("x").append(range(CLASSES), table, **figures, answers=right.ravel())
 
 
-def drawn(rng: np.random.Generator, seeds: int, ability: np.ndarray, advantage: float = 0.0) -> Method:
+def drawn(rng: np.random.Generator, seeds: int, ability: np.ndarray, advantage: float = 0.0) -> MethodRuns:
     """Runs of a method that answers each test sample right with a probability of the sample's own."""
     histories = [answered(rng.random((CLASSES, SAMPLES)) < ability + advantage) for _ in range(seeds)]
-    return Method("x", tuple(range(seeds)), tuple(histories))
+    return MethodRuns("x", tuple(range(seeds)), tuple(histories))
 
 
 def test_the_error_of_the_test_set_is_that_of_paired_answers():
     rng = np.random.default_rng(0)
     a, b = (rng.random((CLASSES, SAMPLES)) < share for share in (0.8, 0.7))
-    found = difference(Method("a", (0,), (answered(a),)), Method("b", (0,), (answered(b),)))
+    found = difference(MethodRuns("a", (0,), (answered(a),)), MethodRuns("b", (0,), (answered(b),)))
     gains = a.astype(float) - b
     assert found.mean == pytest.approx(gains.mean())
     assert found.seed_error == 0
@@ -49,7 +49,7 @@ def test_answers_that_agree_have_no_error_however_few_they_are():
     a = np.tile(right, (CLASSES, 1))
     b = a.copy()
     b[:, ::20] = ~b[:, ::20]  # differ in the same way in every part
-    found = difference(Method("a", (0,), (answered(a),)), Method("b", (0,), (answered(a),)))
+    found = difference(MethodRuns("a", (0,), (answered(a),)), MethodRuns("b", (0,), (answered(a),)))
     assert (found.mean, found.test_error) == (0, 0)
     assert found.verdict.holds is None
 

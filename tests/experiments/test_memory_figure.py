@@ -10,7 +10,7 @@ from bitreplay import metrics
 from bitreplay.experiments import Request
 from bitreplay.experiments._memory_claims import at_equal_memory, claims, finding, memory_for
 from bitreplay.experiments._memory_figure import BITS, EXEMPLARS, PROTOTYPES, memory_figure
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from tests.experiments.conftest import TRAIN
 from tests.experiments.histories import SAMPLES, interval, margin, method
 
@@ -48,7 +48,7 @@ def test_the_figure_in_miniature(small_request):
     assert again.tables == outcome.tables
 
 
-def series(accuracies: dict[int, float], per_unit: int, spread: float = 0.0, **options: int) -> dict[int, Method]:
+def series(accuracies: dict[int, float], per_unit: int, spread: float = 0.0, **options: int) -> dict[int, MethodRuns]:
     """Methods of two seeds with accuracies as given and so many bits per unit of what varies."""
     return {v: method("m", a - spread, a + spread, memory=v * per_unit, **options) for v, a in accuracies.items()}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitreplay.experiments._update_cost import LEARNERS, Cost, update_cost
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import history
 
 ONCE = ("FeTrIL", "NearestMean", "FeCAM")  # nothing is random in these
@@ -16,7 +16,7 @@ def test_a_line_through_the_medians():
     def run(*seconds: float) -> object:
         return history([0.5] * 4, seconds=seconds)
 
-    cost = Cost.of(Method("x", (0, 1, 2), (run(99, 1, 2, 30), run(50, 1.5, 9, 3), run(7, 0.1, 0.1, 0.2))))
+    cost = Cost.of(MethodRuns("x", (0, 1, 2), (run(99, 1, 2, 30), run(50, 1.5, 9, 3), run(7, 0.1, 0.1, 0.2))))
     assert cost.known.tolist() == [2, 3, 4]  # two classes in task 0, then one at a time
     assert cost.seconds.tolist() == [1, 2, 3]
     assert cost.slope == pytest.approx(1)

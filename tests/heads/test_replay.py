@@ -149,7 +149,9 @@ def test_binary_layers_are_trained_within_their_bounds(optimizer):
     train, _ = problem(3)
     memory = BinaryMemory(4)
     memory.enrol(train)
-    head = Replay(module=binary, optimizer=optimizer, learning_rate=0.2, epochs=1, min_steps=20).fit(memory, Identity(), 0)
+    head = Replay(module=binary, optimizer=optimizer, learning_rate=0.2, epochs=1, min_steps=20).fit(
+        memory, Identity(), 0
+    )
     first, last = head.network
     assert first.weight.abs().max().item() == pytest.approx(0.5)  # some are at the bound, none beyond
     assert last.weight.abs().max().item() <= 0.3 + 1e-6

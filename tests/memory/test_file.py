@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from bitreplay.errors import FileFormatError, FingerprintError, InputError
 from bitreplay.bits import Fingerprint
+from bitreplay.errors import FileFormatError, FingerprintError, InputError
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 from tests.memory.examples import ALL_BITS, random_memory, random_mixture, state

@@ -14,11 +14,10 @@ import numpy as np
 import pytest
 
 from bitreplay import GBMClassifier
-from bitreplay._floor.container import FORMAT_VERSION
+from bitreplay._floor.container import FORMAT_VERSION, read_file, write_file
 from bitreplay.binarizers import Heaviside, Thermometer
-from bitreplay.heads import HEADS, Replay
 from bitreplay.bits import Fingerprint
-from bitreplay._floor.container import read_file, write_file
+from bitreplay.heads import HEADS, Replay
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions, Mixture
 from tests.memory.examples import ALL_BITS, random_memory, state

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from bitreplay import metrics
+from bitreplay._floor.container import read_file
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
 from bitreplay.learners import FROZEN
-from bitreplay._floor.container import read_file
 from bitreplay.memory import BinaryMemory
 from bitreplay.runs import Prepared, RunFolder, Specification, find_runs, results_of, run_learner
 from bitreplay.runs._run import find_run

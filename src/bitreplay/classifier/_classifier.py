@@ -161,11 +161,11 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             features, width, names = input_of(X, takes_bits=self._takes_bits())
             labels, which = check_labels(y, len(features), (), classes)
             binarizer: Binarizer = Identity()
+            seed = first_draw(self.random_state)
             if not isinstance(features, PackedBits):
-                seed = first_draw(self.random_state)
                 binarizer = calibrated_binarizer(self.binarizer, features, p=self.p, seed=seed)
             fingerprint = binarizer.fingerprint(width, self.encoder_name)
-            state = GBMState.empty(options, binarizer, fingerprint, first_draw(self.random_state))
+            state = GBMState.empty(options, binarizer, fingerprint, seed)
             before = Fitted(state, width, names)
         else:
             features = check_features(X, before, takes_bits=self._takes_bits(before))

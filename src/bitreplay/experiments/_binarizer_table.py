@@ -15,7 +15,7 @@ from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, 
 from bitreplay.experiments._networks import SMALL
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.memory import BinaryMemory
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Setting
 from bitreplay.runs._folder import MEMORY
 
@@ -43,7 +43,7 @@ Part = Literal["train", "test"]
 
 def binarizer_table(request: Request) -> Outcome:
     """Run the table."""
-    measured: dict[Case, Method] = {}
+    measured: dict[Case, MethodRuns] = {}
     sizes: dict[Case, int] = {}
     for binarizer, factor in product(BINARIZERS, FACTORS):
         varied = {"binarizer": binarizer, BINARIZERS[binarizer]: factor}
@@ -59,7 +59,7 @@ def _accuracy(history: History, state: int, part: Part) -> float:
     return float(metrics.per_state(history, part)[state])
 
 
-def _table(measured: Mapping[Case, Method], sizes: Mapping[Case, int]) -> Table:
+def _table(measured: Mapping[Case, MethodRuns], sizes: Mapping[Case, int]) -> Table:
     columns: dict[str, tuple[int, Part]] = {
         "train initial": (0, "train"),
         "test initial": (0, "test"),
@@ -84,7 +84,7 @@ def _initial(history: History) -> float:
     return _accuracy(history, 0, "test")
 
 
-def _claims(measured: Mapping[Case, Method]) -> list[Claim]:
+def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
     final = metrics.final
     least, most = min(FACTORS), max(FACTORS)
     over = [difference(measured["thermometer", n], measured["heaviside", n], final) for n in FACTORS]
@@ -116,7 +116,7 @@ def _claims(measured: Mapping[Case, Method]) -> list[Claim]:
     ]
 
 
-def _range(methods: list[Method], metric: Callable[[History], float]) -> Difference:
+def _range(methods: list[MethodRuns], metric: Callable[[History], float]) -> Difference:
     """By how much the best is ahead of the worst, seed by seed."""
 
     def statistic(view: View) -> Floats:

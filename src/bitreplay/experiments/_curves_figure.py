@@ -19,7 +19,7 @@ from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._training_curves import Epoch, draw_training, watch_training
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.report._curves import draw_curves, draw_stability
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Prepared, Setting
 
@@ -77,7 +77,7 @@ def curves_figure(request: Request, **options: Any) -> Outcome:
     )
 
 
-def _curves(methods: Mapping[str, Method]) -> Table:
+def _curves(methods: Mapping[str, MethodRuns]) -> Table:
     rows: list[list[Cell]] = []
     for name, method in methods.items():
         mean, spread = method.curves(metrics.per_state)
@@ -87,7 +87,7 @@ def _curves(methods: Mapping[str, Method]) -> Table:
     return Table("curves", title, ["method", "classes", "accuracy", "±"], rows, percent=["accuracy", "±"])
 
 
-def _groups(methods: Sequence[Method]) -> Table:
+def _groups(methods: Sequence[MethodRuns]) -> Table:
     names = metrics.Groups._fields
     rows: list[list[Cell]] = []
     for method in methods:
@@ -104,7 +104,7 @@ def _training(epochs: Sequence[Epoch]) -> Table:
     return Table("training", title, ["task", "epoch", "train", "test"], rows, percent=["train", "test"])
 
 
-def _claim_best(methods: Mapping[str, Method]) -> Claim:
+def _claim_best(methods: Mapping[str, MethodRuns]) -> Claim:
     ahead = {
         (rival, seen): difference(methods[BEST], methods[rival], partial(_accuracy, state))
         for rival in RIVALS
@@ -126,7 +126,7 @@ def _accuracy(state: int, history: History) -> float:
     return float(metrics.per_state(history)[state])
 
 
-def _claims_groups(method: Method) -> list[Claim]:
+def _claims_groups(method: MethodRuns) -> list[Claim]:
     histories = method.histories
     gaps = difference_of(lambda view: [_mean_gap(view(history)) for history in histories])
     above = [metrics.init_past_new(history) for history in method.histories]

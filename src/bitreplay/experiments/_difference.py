@@ -20,7 +20,7 @@ from bitreplay import metrics
 from bitreplay.evaluation import History
 from bitreplay.experiments._thinned import PARTS, View, n_parts, thinned
 from bitreplay.experiments._verdict import LEVEL, Verdict
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 
 __all__ = ["Difference", "Floats", "View", "difference", "difference_of", "difference_of_shares", "mean_difference"]
 
@@ -154,16 +154,16 @@ def difference_of_shares(one: float, other: float, n_samples: int) -> Difference
     return Difference([one - other], error, n_samples)
 
 
-def difference(one: Method, other: Method, metric: Callable[[History], float] = metrics.average) -> Difference:
+def difference(one: MethodRuns, other: MethodRuns, metric: Callable[[History], float] = metrics.average) -> Difference:
     """By how much one method is better than another, seed by seed."""
     pairs = list(zip(one.histories, other.histories, strict=True))
     return difference_of(lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs])
 
 
-def mean_difference(pairs: Sequence[tuple[Method, Method]]) -> Difference:
+def mean_difference(pairs: Sequence[tuple[MethodRuns, MethodRuns]]) -> Difference:
     """By how much the first of each pair is better in average accuracy, over all pairs, seed by seed."""
 
-    def averages(methods: Sequence[Method], view: View) -> Floats:
+    def averages(methods: Sequence[MethodRuns], view: View) -> Floats:
         values = [[metrics.average(view(history)) for history in method.histories] for method in methods]
         return np.asarray(np.mean(values, axis=0))
 

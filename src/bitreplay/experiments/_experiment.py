@@ -74,7 +74,7 @@ class Request:
         specifications = [Specification.parse(text) for text in learners]
         found: dict[str, dict[int, RunFolder]] = {}
         for random in (True, False):
-            if chosen := [each for each in specifications if each.random is random]:
+            if chosen := [each for each in specifications if each.about.random is random]:
                 runs = compare_learners(
                     setting,
                     chosen,

@@ -15,7 +15,7 @@ from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, 
 from bitreplay.experiments._networks import NETWORK, SMALL
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.report._look import COLOURS, FAINT, LOOK, MARKERS, PAPER, figure, heading, quiet
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Setting
 
@@ -62,7 +62,7 @@ def heads(request: Request) -> Outcome:
         _Panel("q", dict.fromkeys(BITS, network)),
         _Panel("p", {p: Setting(**{**small, "p": p}) for p in CODES}),
     ]
-    measured: dict[Place, Method] = {}
+    measured: dict[Place, MethodRuns] = {}
     for panel in panels:
         for value, setting in panel.settings.items():
             learners = {panel.learner(value, head): head for head in WORDS}
@@ -73,7 +73,7 @@ def heads(request: Request) -> Outcome:
     return Outcome([_table(measured)], [drawing], _claims(measured), [_finding(measured), *REMARKS])
 
 
-def _table(measured: Mapping[Place, Method]) -> Table:
+def _table(measured: Mapping[Place, MethodRuns]) -> Table:
     rows: list[list[Cell]] = []
     for (letter, value, head), method in measured.items():
         average, final = method.measure(metrics.average), method.measure(metrics.final)
@@ -85,7 +85,7 @@ def _table(measured: Mapping[Place, Method]) -> Table:
     return Table("heads", title, columns, rows, shares, ["memory", "working set"], ["learning"])
 
 
-def draw_heads(measured: Mapping[Place, Method]) -> Figure:
+def draw_heads(measured: Mapping[Place, MethodRuns]) -> Figure:
     """A panel for each of K, q and p; the first two, on one network, share their scale."""
     looks = {
         head: {"color": COLOURS[i], "marker": MARKERS[i], "label": words, "markeredgecolor": PAPER, "mew": 0.6}
@@ -115,19 +115,19 @@ def draw_heads(measured: Mapping[Place, Method]) -> Figure:
     return made
 
 
-def _setting(measured: Mapping[Place, Method]) -> str:
+def _setting(measured: Mapping[Place, MethodRuns]) -> str:
     first = next(iter(measured.values()))
     around = ", ".join(f"{letter} = {value}" for letter, value in CENTRE.items())
     return f"{setting_in_words([first])} · around {around} · bars: standard deviation"
 
 
-def _over_replay(measured: Mapping[Place, Method], head: str, letters: Sequence[str]) -> Difference:
+def _over_replay(measured: Mapping[Place, MethodRuns], head: str, letters: Sequence[str]) -> Difference:
     """By how much a head is better than replay, over all places where one of `letters` is varied.
 
     All gains of a seed are averaged: they share its chance, and that of the test set. The runs of the centre are in
     more than one panel, and count once.
     """
-    pairs: dict[tuple[float, ...], tuple[Method, Method]] = {}
+    pairs: dict[tuple[float, ...], tuple[MethodRuns, MethodRuns]] = {}
     for letter, value, name in measured:
         if name == head and letter in letters:
             pair = measured[letter, value, head], measured[letter, value, "replay"]
@@ -136,12 +136,12 @@ def _over_replay(measured: Mapping[Place, Method], head: str, letters: Sequence[
     return mean_difference(list(pairs.values()))
 
 
-def _finding(measured: Mapping[Place, Method]) -> str:
+def _finding(measured: Mapping[Place, MethodRuns]) -> str:
     closed, bayes = (_over_replay(measured, head, list(LABELS)) for head in ("closed_form", "bayes"))
     return f"Against replay, over all K, q and p: closed form {closed}, posterior of the mixtures {bayes}."
 
 
-def _claims(measured: Mapping[Place, Method]) -> list[Claim]:
+def _claims(measured: Mapping[Place, MethodRuns]) -> list[Claim]:
     """What the paper says of its own head, on our network and with K = 8."""
     more = difference(measured["K", 8, "replay"], measured["K", 1, "replay"])
     least = min(BITS)

@@ -12,7 +12,7 @@ from bitreplay.experiments._difference import Difference, Floats, View, differen
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Setting
 
 __all__ = ["TABLE_4", "initialisation_table"]
@@ -54,7 +54,7 @@ def learner_of(case: Case) -> str:
     return f"GBM:prototypes={prototypes},bits=32,head=replay,objective=expected{options}"
 
 
-def _table(measured: Mapping[Case, Method]) -> Table:
+def _table(measured: Mapping[Case, MethodRuns]) -> Table:
     rows: list[list[Cell]] = []
     for init, weights in product(INITS, WEIGHTS):
         row: list[Cell] = [init, weights]
@@ -67,7 +67,7 @@ def _table(measured: Mapping[Case, Method]) -> Table:
     return Table("initialisation", title, ["init", "weights", *shares], rows, percent=shares)
 
 
-def _claims(measured: Mapping[Case, Method]) -> list[Claim]:
+def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
 
     def gain(better: list[Case], worse: list[Case]) -> Difference:
         """Over all pairs of runs that differ in one thing."""
@@ -93,7 +93,7 @@ def _claims(measured: Mapping[Case, Method]) -> list[Claim]:
     ]
 
 
-def _spread(methods: Sequence[Method]) -> Difference:
+def _spread(methods: Sequence[MethodRuns]) -> Difference:
     """By how much the best is ahead of the worst, as a share, seed by seed."""
 
     def statistic(view: View) -> Floats:

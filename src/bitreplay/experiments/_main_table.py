@@ -16,9 +16,9 @@ from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, 
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, published
 from bitreplay.experiments._verdict import Verdict, all_hold
-from bitreplay.learners import FINETUNED
+from bitreplay.learners import LEARNERS
 from bitreplay.report import RunResult
-from bitreplay.report._methods import Method, gather, tasks_in_words
+from bitreplay.report._methods import MethodRuns, gather, tasks_in_words
 from bitreplay.report._numbers import points
 from bitreplay.runs import COMPARISONS, Scale, Setting
 
@@ -55,10 +55,10 @@ class _Column:
     published: Mapping[str, float]  # the paper's column
 
     @property
-    def methods(self) -> dict[str, Method]:
+    def methods(self) -> dict[str, MethodRuns]:
         return {method.name: method for method in gather(self.results)}
 
-    def best(self, names: Sequence[str]) -> Method:
+    def best(self, names: Sequence[str]) -> MethodRuns:
         """The best of some methods."""
         return max((self.methods[name] for name in names if name in self.methods), key=_average)
 
@@ -123,7 +123,7 @@ def _families(columns: Sequence[_Column]) -> Table:
     return Table("families", "Families of methods, by their best", names, rows, percent=["average"])
 
 
-def _average(method: Method) -> float:
+def _average(method: MethodRuns) -> float:
     return method.measure(metrics.average).mean
 
 
@@ -179,7 +179,7 @@ def _over_fine_tuning(columns: Sequence[_Column]) -> Claim:
     for column in columns:
         for name, method in column.methods.items():
             if method.bound is None:
-                bound = "FullFineTuning" if name.partition(":")[0] in FINETUNED else "FineTuning"
+                bound = "FineTuning" if name.partition(":")[0] in LEARNERS.on_frozen_encoders() else "FullFineTuning"
                 gains[f"{name} ({column.name})"] = difference(method, column.methods[bound])
     least = min(gains, key=lambda name: gains[name].mean)
     paper = "Every method is better than fine-tuning, which does nothing against forgetting (implied by table 1)"

@@ -10,16 +10,18 @@ from bitreplay import metrics
 from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of, mean_difference
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._verdict import Verdict, all_hold
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from bitreplay.report._numbers import bits as in_bits
 
 __all__ = ["Measured", "at_equal_memory", "claims", "finding", "memory_for"]
 
-Measured = Mapping[str, Mapping[int, Method]]  # by series (LR, q, K, q closed, K closed), and by the value of E, q or K
+Measured = Mapping[
+    str, Mapping[int, MethodRuns]
+]  # by series (LR, q, K, q closed, K closed), and by the value of E, q or K
 TIMES, MORE = 10.0, 0.015  # sec. 5.2: what LR needs more of; what K = 16 adds to K = 1, "+2 %" before it was rounded
 
 
-def at_equal_memory(latent: Mapping[int, Method], memory: float, view: View = lambda history: history) -> Floats:
+def at_equal_memory(latent: Mapping[int, MethodRuns], memory: float, view: View = lambda history: history) -> Floats:
     """LR's average accuracy with so many bits, seed by seed."""
     sizes = {
         method.memory: [metrics.average(view(history)) for history in method.histories] for method in latent.values()
@@ -29,7 +31,7 @@ def at_equal_memory(latent: Mapping[int, Method], memory: float, view: View = la
     return np.array([np.interp(np.log(memory), places, curve) for curve in curves.T])
 
 
-def memory_for(latent: Mapping[int, Method], accuracy: float) -> float | None:
+def memory_for(latent: Mapping[int, MethodRuns], accuracy: float) -> float | None:
     """Bits with which LR first has an accuracy, on average over seeds; None where it never has."""
     points = sorted((method.memory, method.measure(metrics.average).mean) for method in latent.values())
     sizes, reached = np.log([size for size, _ in points]), np.maximum.accumulate([value for _, value in points])
@@ -67,7 +69,7 @@ def claims(measured: Measured) -> list[Claim]:
     ]
 
 
-def _ahead(method: Method, latent: Mapping[int, Method], memory: float | None = None) -> Difference:
+def _ahead(method: MethodRuns, latent: Mapping[int, MethodRuns], memory: float | None = None) -> Difference:
     """By how much a method is better than LR with as many bits, or with so many, seed by seed."""
     allowed = method.memory if memory is None else memory
 
@@ -78,7 +80,7 @@ def _ahead(method: Method, latent: Mapping[int, Method], memory: float | None = 
     return difference_of(statistic)
 
 
-def _claim_times(eight: Method, latent: Mapping[int, Method]) -> Claim:
+def _claim_times(eight: MethodRuns, latent: Mapping[int, MethodRuns]) -> Claim:
     """How many times the memory of GBM LR needs to be as good: it needs more if with so much it is still worse."""
     accuracy = eight.measure(metrics.average).mean
     needed = memory_for(latent, accuracy)

@@ -19,7 +19,7 @@ from bitreplay.experiments._published import ONE
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.report._look import BOUND, COLOURS, FAINT, INK, LOOK, MARKERS, PAPER, figure, heading, quiet
 from bitreplay.report._memory_plot import bits_scale
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Setting
 
@@ -65,7 +65,7 @@ class Point:
     """A method of one size."""
 
     family: str
-    method: Method
+    method: MethodRuns
 
     @property
     def accuracy(self) -> float:
@@ -126,7 +126,7 @@ def _table(points: Sequence[Point], on_front: Sequence[Point]) -> Table:
     return Table("pareto", title, columns, rows, columns[2:4], ["memory", "working set"])
 
 
-def _claims(methods: Mapping[str, Method]) -> list[Claim]:
+def _claims(methods: Mapping[str, MethodRuns]) -> list[Claim]:
     """What table 5 says, on this network: CORe50 and QuickNet's weights are not always at hand."""
     one, largest = methods[ONE], methods[LARGEST]
     better = difference(one, largest, metrics.final)

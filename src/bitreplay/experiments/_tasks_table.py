@@ -16,7 +16,7 @@ from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, 
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._published import EIGHT, ONE, published
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Scale, Setting
 
 __all__ = ["TABLE_1_TASKS", "tasks_table"]
@@ -60,7 +60,7 @@ def tasks_table(request: Request, divisions: Divisions | None = None) -> Outcome
     tables, claims = [], []
     for dataset in DATASETS[scale]:
         own = {**NETWORK[scale], "dataset": dataset, **request.setting}
-        measured: dict[tuple[str, int], Method] = {}
+        measured: dict[tuple[str, int], MethodRuns] = {}
         for tasks, division in divisions.items():
             runs = request.compare(Setting(**{**own, **division}), LEARNERS, SEEDS)
             measured |= {(method.name, tasks): method for method in gather([run.result() for run in runs])}
@@ -69,7 +69,7 @@ def tasks_table(request: Request, divisions: Divisions | None = None) -> Outcome
     return Outcome(tables, claims=claims, remarks=REMARKS[scale])
 
 
-def _table(dataset: str, measured: Mapping[tuple[str, int], Method], tasks: Sequence[int]) -> Table:
+def _table(dataset: str, measured: Mapping[tuple[str, int], MethodRuns], tasks: Sequence[int]) -> Table:
     rows: list[list[Cell]] = []
     for learner in LEARNERS:
         row: list[Cell] = [learner]
@@ -91,7 +91,7 @@ def _table(dataset: str, measured: Mapping[tuple[str, int], Method], tasks: Sequ
 
 
 def _loss(
-    measured: Mapping[tuple[str, int], Method], learner: str, few: int, many: int, other: str | None = None
+    measured: Mapping[tuple[str, int], MethodRuns], learner: str, few: int, many: int, other: str | None = None
 ) -> Difference:
     """What a learner loses of its average accuracy from few tasks to many, as a share; less what another loses."""
 
@@ -108,7 +108,7 @@ def _loss(
     return difference_of(statistic)
 
 
-def _claims(dataset: str, measured: Mapping[tuple[str, int], Method], few: int, many: int) -> list[Claim]:
+def _claims(dataset: str, measured: Mapping[tuple[str, int], MethodRuns], few: int, many: int) -> list[Claim]:
     tasks = sorted({t for _, t in measured})
     over_rival = difference(measured[EIGHT, many], measured[RIVAL, many])
     closed = difference(measured[CLOSED_FORM, many], measured[RIVAL, many])

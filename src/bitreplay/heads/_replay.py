@@ -57,6 +57,9 @@ class Replay:
         How old classes are drawn.
     device : str, optional
         Where to train; a GPU if there is one.
+    on_epoch : callable, optional
+        Called after each epoch, with the share of right answers on its batches while it was trained on them, and the
+        head as it then is.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class Replay:
     weight_decay: float = 0.0  # ours: benchmarks/replay_options.py; 5e-4 costs half a point
     prior: Prior = "balanced"  # eq. 6
     device: str | None = None
+    on_epoch: Callable[[float, Replay], None] | None = field(default=None, repr=False, compare=False)
     _network: nn.Module | None = field(default=None, repr=False)
     _labels: tuple[Label, ...] = field(default=(), repr=False)
     _binarizer: Binarizer | None = field(default=None, repr=False)
@@ -123,13 +127,8 @@ class Replay:
         binarizer: Binarizer,
         samples: Mapping[Label, PackedBits],
         seed: int,
-        on_epoch: Callable[[float, Replay], None] | None = None,
     ) -> Replay:
-        """Go on training with the samples of some classes and pseudo-exemplars of the others.
-
-        `on_epoch` is called after each epoch, with the share of right answers on its batches while it was trained on
-        them, and the head as it then is.
-        """
+        """Go on training with the samples of some classes and pseudo-exemplars of the others."""
         if not len(memory):
             raise InputError("the memory holds no class to decide between")
         generator = np.random.default_rng(seed)
@@ -153,12 +152,12 @@ class Replay:
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-                if on_epoch is not None:
+                if self.on_epoch is not None:
                     right.append(float((outputs.argmax(1) == classes).float().mean()))
                     if (step + 1) % steps_per_epoch == 0 or step + 1 == n_steps:
                         now = copy.deepcopy(network).cpu().eval()
                         shown = replace(self, _network=now, _labels=memory.labels, _binarizer=binarizer)
-                        on_epoch(sum(right) / len(right), shown)
+                        self.on_epoch(sum(right) / len(right), shown)
                         right.clear()
         return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
 
@@ -239,6 +238,11 @@ class Replay:
                 inputs = self._binarizer.decode(torch.from_numpy(bits[rows].unpack(np.float32)))
                 outputs[rows] = self._network(inputs).log_softmax(1).numpy()
         return outputs
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """The classes that G decides between, in the order of its scores."""
+        return self._labels
 
     @property
     def network(self) -> nn.Module | None:

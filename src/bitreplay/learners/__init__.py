@@ -1,6 +1,6 @@
 """Learners: every compared method behind one protocol. `LEARNERS` names those that a command line can choose from."""
 
-from bitreplay.learners._learner import Described, Learner, Uses
+from bitreplay.learners._learner import Learner, Method, Uses
 from bitreplay.learners._registry import ENTRY_POINTS, LEARNERS
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._learner import FineTunedLearner
@@ -10,11 +10,11 @@ from bitreplay.learners.frozen._method import FrozenMethod
 __all__ = [
     "ENTRY_POINTS",
     "LEARNERS",
-    "Described",
     "FineTunedLearner",
     "FrozenLearner",
     "FrozenMethod",
     "Learner",
+    "Method",
     "TrainingContext",
     "Uses",
 ]

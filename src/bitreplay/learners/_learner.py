@@ -2,14 +2,14 @@
 
 A :class:`Learner` sees tasks of images. A method for a frozen encoder only sees what the encoder makes of them (images
 → features → bits → **memory/head → class**); it is a :class:`FrozenMethod`, and :class:`FrozenLearner` makes a learner
-of it. Both say the same things about themselves (:class:`Described`), so that nobody has to ask which of the two they are.
+of it. Both say the same things about themselves (:class:`Method`), so that nobody has to ask which of the two they are.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,16 +19,28 @@ from bitreplay.memory import BinaryMemory
 
 if TYPE_CHECKING:
     from bitreplay.data import Samples, Task
+    from bitreplay.encoder import Encoder
+    from bitreplay.learners.finetuned._context import TrainingContext
 
-__all__ = ["Arrays", "Described", "Inputs", "Learner", "Uses"]
+__all__ = ["Arrays", "Inputs", "Learner", "Method", "Place", "Uses"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 Inputs = npt.NDArray[np.float32] | PackedBits
 Uses = Literal["features", "bits"]
 
 
-class Described(ABC):
-    """What a method says about itself, with defaults.
+class Place(Protocol):
+    """What a run offers its learner; made when it is asked for, since both may have to be trained first."""
+
+    def encoder_for(self, uses: Uses, /) -> Encoder:
+        """A frozen encoder, for methods on its features or bits."""
+
+    def training_context(self) -> TrainingContext:
+        """Which network to train, how much and where, for methods that train one."""
+
+
+class Method(ABC):
+    """What every method says about itself, with defaults.
 
     Attributes
     ----------
@@ -67,6 +79,10 @@ class Described(ABC):
         return None
 
     @abstractmethod
+    def learner_in(self, place: Place) -> Learner:
+        """A learner of images that follows this method, with what a run offers."""
+
+    @abstractmethod
     def memory_bits(self) -> int:
         """What is kept of the classes learned so far, to be able to learn more: values only, as the paper counts."""
 
@@ -83,7 +99,7 @@ class Described(ABC):
         """Take over what `state_dict` of one with the same options gave; it then answers and learns alike."""
 
 
-class Learner(Described):
+class Learner(Method):
     """A method that learns classes task by task.
 
     Examples
@@ -105,6 +121,10 @@ class Learner(Described):
            [ 0,  0, 36,  0],
            [ 0,  0,  0, 36]])
     """
+
+    def learner_in(self, place: Place) -> Learner:
+        """Itself; one that trains as the command line says takes over the place's training context."""
+        return self
 
     def notes(self) -> dict[str, str]:
         """What a reader of its results must know, such as which network it stands on."""

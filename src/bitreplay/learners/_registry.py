@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Described
+from bitreplay.learners._learner import Method
 
 __all__ = ["ENTRY_POINTS", "LEARNERS", "Registry"]
 
@@ -75,7 +75,7 @@ class Registry(Mapping[str, type[Any]]):
             module, _, kind = OURS[name].partition(":")
             return getattr(import_module(f"bitreplay.learners.{module}"), kind)  # type: ignore[no-any-return]
         kind = self._brought[name].load()
-        if not (inspect.isclass(kind) and issubclass(kind, Described)):
+        if not (inspect.isclass(kind) and issubclass(kind, Method)):
             raise InputError(
                 f"the entry point {name!r} of {ENTRY_POINTS} must name a FrozenMethod or a Learner; it names {kind!r}"
             )

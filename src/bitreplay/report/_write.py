@@ -9,7 +9,7 @@ from typing import Any
 
 from bitreplay._floor.files import write_bytes
 from bitreplay.errors import InputError
-from bitreplay.report._methods import Method, RunResult, gather
+from bitreplay.report._methods import MethodRuns, RunResult, gather
 from bitreplay.report._tables import csv_table, markdown_table, states_csv
 
 __all__ = ["write_report"]
@@ -69,7 +69,7 @@ def write_report(runs: Sequence[RunResult], folder: Path, title: str, configurat
     return folder / "report.html"
 
 
-def file_names(methods: Sequence[Method]) -> dict[str, str]:
+def file_names(methods: Sequence[MethodRuns]) -> dict[str, str]:
     """A name for files for every method.
 
     Examples

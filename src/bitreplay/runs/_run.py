@@ -25,7 +25,6 @@ from bitreplay._kernels.warm_up import warm_up
 from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, evaluate
 from bitreplay.learners import Learner
-from bitreplay.memory import BinaryMemory
 from bitreplay.report import RunResult, states_csv
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
 from bitreplay.runs._setting import Prepared, Setting
@@ -98,9 +97,8 @@ def run_learner(
             on_state(state, history)
 
     history = evaluate(learner, scenario, start=history, train_accuracy=train_accuracy, on_state=after_state)
-    memory = getattr(getattr(learner, "classifier", None), "memory", None)
-    if isinstance(memory, BinaryMemory):
-        memory.save(folder / MEMORY)
+    if learner.memory is not None:
+        learner.memory.save(folder / MEMORY)
     write_text(folder / LOG, states_csv([RunResult(str(specification), seed, history)]))
     write_text(folder / HISTORY, history.to_json())
     remove_stray_parts(folder)
@@ -124,7 +122,7 @@ def _folder(prepared: Prepared, specification: Specification, seed: int, output:
         data=prepared.scenario.dataset.fingerprint,
         learner=specification.name,
         options=specification.all_options(),
-        version=specification.version,
+        version=specification.about.version,
         seed=seed,
         train_accuracy=train_accuracy,
     )

@@ -208,7 +208,7 @@ class Setting:
             progress=progress,
         )
 
-    def context(self) -> TrainingContext:
+    def training_context(self) -> TrainingContext:
         """What methods that train a network of their own are given: the encoder, or the one the preset is made for."""
         made_for, options = PRESET_BACKBONES[self.preset_name]
         name, options = (self.encoder_name, self.backbone_options) if self.encoder else (made_for, options)
@@ -270,13 +270,16 @@ class Prepared:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.scenario = setting.scenario()
-
         self._encoders: dict[Uses, Encoder] = {}
 
     @property
     def encoder(self) -> Encoder:
         """The encoder of methods on bits."""
         return self.encoder_for("bits")
+
+    def training_context(self) -> TrainingContext:
+        """What methods that train a network of their own are given."""
+        return self.setting.training_context()
 
     def encoder_for(self, uses: Uses) -> Encoder:
         """The encoder, with the features of all images computed: that is not part of any learner's time."""

@@ -37,10 +37,10 @@ class TrainingContext:
     --------
     A method trains as long as its authors did, or within the budget of a comparison:
 
-    >>> from bitreplay.learners.finetuned import PASS
+    >>> from bitreplay.learners import LEARNERS
     >>> from bitreplay.training import PRESETS
     >>> context = TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], device="cpu")
-    >>> learner = PASS()
+    >>> learner = LEARNERS["PASS"]()
     >>> before = learner.recipe.epochs
     >>> learner.use(context)
     >>> before, learner.recipe.epochs

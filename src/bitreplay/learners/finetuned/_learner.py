@@ -23,7 +23,7 @@ from bitreplay.backbones import Preprocessing
 from bitreplay.data import Samples, Task
 from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays, Learner
+from bitreplay.learners._learner import Arrays, Learner, Place
 from bitreplay.learners._text import from_text, to_text
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHead
@@ -193,6 +193,11 @@ class FineTunedLearner(Learner):
             raise InputError(f"{self.name} has learned classes already: its network cannot change")
         self.context = context
 
+    def learner_in(self, place: Place) -> FineTunedLearner:
+        """Itself, with the network that a run asks for."""
+        self.use(place.training_context())
+        return self
+
     def notes(self) -> dict[str, str]:
         """What a reader of results must know of the network."""
         return {"encoder": f"{self.context.backbone}, trained in every task"}
@@ -298,5 +303,5 @@ class FineTunedLearner(Learner):
             raise InputError(f"this is not a state of {self.name}: {error}") from None
         self.__dict__.update(fresh.__dict__)
 
-    def _loaded(self) -> None:  # noqa: B027
+    def _loaded(self) -> None:
         """Make what follows from `kept` and is not in it; most methods have nothing to do."""

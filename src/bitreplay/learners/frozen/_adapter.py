@@ -42,9 +42,9 @@ class FrozenLearner(Learner):
     >>> from bitreplay.backbones import Preprocessing
     >>> from bitreplay.data import load_dataset, make_scenario
     >>> from bitreplay.encoder import Encoder
-    >>> from bitreplay.learners.frozen import StreamingLDA
+    >>> from bitreplay.learners import LEARNERS
     >>> pixels = Encoder(lambda images: images.flatten(1), Preprocessing((0.5,), (0.5,)), name="pixels")
-    >>> learner = FrozenLearner(StreamingLDA(), pixels)
+    >>> learner = FrozenLearner(LEARNERS["StreamingLDA"](), pixels)
     >>> for task in make_scenario(load_dataset("digits"), tasks=5):
     ...     learner.learn(task)
     >>> digits = load_dataset("digits").test

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer, one_of
+from bitreplay._floor.seeds import seed_for
 from bitreplay.binarizers import BinarizerName
 from bitreplay.bits import PackedBits, product, row_blocks
-from bitreplay._floor.seeds import seed_for
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.heads import Replay
 from bitreplay.learners.frozen._architectures import Architecture

@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays, Described, Inputs, Uses
+from bitreplay.learners._learner import Arrays, Inputs, Method, Place, Uses
 from bitreplay.learners._text import from_text, to_text
 
 if TYPE_CHECKING:
     from bitreplay.binarizers import Binarizer
     from bitreplay.data import Samples
+    from bitreplay.learners.frozen._adapter import FrozenLearner
 
 __all__ = ["FeatureSource", "Features", "FrozenMethod", "Labels"]
 
@@ -58,7 +59,7 @@ class FeatureSource(Protocol):
         """Packed bits."""
 
 
-class FrozenMethod(Described):
+class FrozenMethod(Method):
     """Base of the methods: see the module's docstring.
 
     Its constructor takes keyword options with types and defaults, `seed` last; the command line is made from them.
@@ -104,6 +105,12 @@ class FrozenMethod(Described):
     def uses(self) -> Uses:
         """Features or bits."""
         return "features"
+
+    def learner_in(self, place: Place) -> FrozenLearner:
+        """A learner that feeds this method with what the place's frozen encoder makes of images."""
+        from bitreplay.learners.frozen._adapter import FrozenLearner
+
+        return FrozenLearner(self, place.encoder_for(self.uses))
 
     # ------------------------------------------------------------------ before the first task
 
