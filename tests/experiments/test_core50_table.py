@@ -70,7 +70,7 @@ def test_the_table_in_miniature(tmp_path, scale):
     [table] = outcome.tables
     assert [row[-1] for row in table.rows] == [*ROWS.values(), None, None]
     assert [row[table.columns.index("final")] for row in table.rows] == [metrics.final(one) for one in histories]
-    assert f"classifier={'linear' if scale == 'cpu' else 'quicknet_tail'}" in table.rows[0][0]
+    assert f"architecture={'linear' if scale == 'cpu' else 'quicknet_tail'}" in table.rows[0][0]
     better = metrics.final(histories[3]) - metrics.final(histories[2])
     assert outcome.claims[0].measured.startswith(f"{100 * better:+.1f} points")
     assert outcome.claims[0].measured.endswith(f", with {bits[2] / bits[3]:.1f} times less memory")

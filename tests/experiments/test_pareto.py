@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bitreplay import metrics
 from bitreplay.experiments._pareto import FAMILIES, LARGEST, Point, _claims, _table, front, pareto
 from bitreplay.experiments._published import ONE
-from bitreplay.learners import FROZEN
+from bitreplay.learners import LEARNERS
 from tests.experiments.histories import interval, margin, method
 
 points = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12)
@@ -26,7 +26,9 @@ def test_the_front_is_what_nobody_dominates(found):
 
 
 def test_every_frozen_method_has_a_point():
-    assert {learner.partition(":")[0] for family in FAMILIES.values() for learner in family} == set(FROZEN)
+    assert {learner.partition(":")[0] for family in FAMILIES.values() for learner in family} == set(
+        LEARNERS.on_frozen_encoders()
+    )
 
 
 def test_bounds_are_shown_and_do_not_compete():

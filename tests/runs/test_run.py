@@ -16,7 +16,7 @@ from bitreplay import metrics
 from bitreplay._floor.container import read_file
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
-from bitreplay.learners import FROZEN
+from bitreplay.learners import LEARNERS
 from bitreplay.memory import BinaryMemory
 from bitreplay.runs import Prepared, RunFolder, Specification, find_runs, results_of, run_learner
 from bitreplay.runs._run import find_run
@@ -47,7 +47,9 @@ QUICK = {
 VARIANTS = ["GBM:head=replay,epochs=1", "GBM:head=bayes", "FeTrIL:classifier=fc,epochs=1"]
 
 
-@pytest.mark.parametrize("text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in FROZEN)])
+@pytest.mark.parametrize(
+    "text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in LEARNERS.on_frozen_encoders())]
+)
 def test_an_interrupted_run_ends_like_one_that_was_not(network: Path, tmp_path: Path, text: str) -> None:
     setting, specification = digits(network), Specification.parse(text)
     prepared = Prepared(setting)
@@ -263,7 +265,7 @@ def test_a_run_of_another_version_of_the_learner_is_not_taken_for_this_one(
     setting, specification = digits(network), Specification.parse("NearestMean")
     first = run_learner(setting, specification, 0, tmp_path)
     assert run_learner(setting, specification, 0, tmp_path).path == first.path
-    monkeypatch.setattr(FROZEN["NearestMean"], "VERSION", 2)
+    monkeypatch.setattr(LEARNERS["NearestMean"], "VERSION", 2)
     second = run_learner(setting, specification, 0, tmp_path)
     assert second.path != first.path
     monkeypatch.setattr("bitreplay.learners.frozen._memory_head.HEADS_VERSION", 2)

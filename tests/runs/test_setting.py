@@ -50,7 +50,7 @@ def test_options_of_the_encoder() -> None:
     assert plain.backbone_options == {"width": 48, "stem_stride": 2}
     assert slim.backbone_options == {"width": 8, "stem_stride": 2}
     assert slim.encoder_name == "resnet18"
-    assert slim.context().backbone_options == slim.backbone_options
+    assert slim.training_context().backbone_options == slim.backbone_options
     assert slim.determinants() != plain.determinants()
     binary = Setting("digits", encoder="binary_vgg:widths=8-16,groups=1-2,n_features=32")
     assert binary.backbone_options == {"widths": (8, 16), "groups": (1, 2), "n_features": 32}

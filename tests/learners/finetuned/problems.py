@@ -3,19 +3,17 @@
 import numpy as np
 
 from bitreplay.data import load_dataset, make_scenario
-from bitreplay.learners.finetuned import (
-    EEIL,
-    EWC,
-    IL2A,
-    LUCIR,
-    PASS,
-    FullFineTuning,
-    FullJoint,
-    ICaRL,
-    LwFMC,
-    TrainableGBM,
-    TrainingContext,
-)
+from bitreplay.learners import TrainingContext
+from bitreplay.learners.finetuned._eeil import EEIL
+from bitreplay.learners.finetuned._ewc import EWC
+from bitreplay.learners.finetuned._fine_tuning import FullFineTuning
+from bitreplay.learners.finetuned._gbm_trainable import TrainableGBM
+from bitreplay.learners.finetuned._icarl import ICaRL
+from bitreplay.learners.finetuned._il2a import IL2A
+from bitreplay.learners.finetuned._joint import FullJoint
+from bitreplay.learners.finetuned._lucir import LUCIR
+from bitreplay.learners.finetuned._lwf_mc import LwFMC
+from bitreplay.learners.finetuned._pass import PASS
 from bitreplay.training import TrainingOptions
 
 WIDTH = 4  # of the network
