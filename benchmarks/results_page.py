@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bitreplay._pages.methods import Measured as Value
+from bitreplay._pages.numbers import bits, duration
+from bitreplay._pages.numbers import percent as in_percent
 from bitreplay.experiments import EXPERIMENTS, Measured, read_outcome
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._page import VERDICTS
 from bitreplay.experiments._published import published
-from bitreplay.report._methods import Measured as Value
-from bitreplay.report._numbers import bits, duration
-from bitreplay.report._numbers import percent as in_percent
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ROOT / "results" / "comparisons"

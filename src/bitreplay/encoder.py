@@ -24,12 +24,11 @@ from torch import nn
 from bitreplay import caches
 from bitreplay._floor.devices import usable_device
 from bitreplay._floor.files import write_text
-from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
-from bitreplay.backbones._build import own_preprocessing
+from bitreplay._floor.progress import progress
+from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, own_preprocessing, pretrained_on
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.data import Samples
-from bitreplay.data._progress import progress
 from bitreplay.errors import InputError
 from bitreplay.training import TrainedNetwork
 

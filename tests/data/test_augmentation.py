@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
+from bitreplay.training._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
 
 pytest.importorskip("kornia", reason="kornia is not installed")
 

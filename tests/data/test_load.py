@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bitreplay._floor.progress import progress
 from bitreplay.data import Available, available, load_dataset
 from bitreplay.data._decoded import EncodedDataset, EncodedSplit, load_decoded
 from bitreplay.data._images import Encoded
 from bitreplay.data._load import hub_identity
-from bitreplay.data._progress import progress
 from bitreplay.errors import InputError
 from tests.data.examples import encode, pixels, write_image, write_table
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.evaluation import History
-from bitreplay.report._methods import MethodRuns
 
 SAMPLES = 100_000  # of every class: accuracies are exact, and the test set adds no noise to speak of
 

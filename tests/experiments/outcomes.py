@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import matplotlib
 
+from bitreplay._pages.look import LOOK, figure, heading
 from bitreplay.experiments import Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._verdict import Verdict
-from bitreplay.report._look import LOOK, figure, heading
 
 ROWS = [["GBM, K=8", 3, 0.66341234, 8.2e6, 1.5], ["<b>none</b>", 1, None, 0, 0.25]]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, _claims, _range, binarizer_table
-from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import history, method
 
 FEATURES = 8 * 4  # of small_cnn:width=4

@@ -10,9 +10,9 @@ from bitreplay import metrics
 from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.data import load_dataset, make_scenario
 from bitreplay.errors import InputError
+from bitreplay.evaluation import RunResult
 from bitreplay.experiments import EXPERIMENTS, Request
 from bitreplay.experiments._core50_table import ROWS, _claims, core50_table
-from bitreplay.report import RunResult
 from bitreplay.training import TrainedNetwork
 from tests.data.examples import write_image
 from tests.experiments.histories import history, interval, margin

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.evaluation import History
 from bitreplay.experiments._curves_figure import METHODS, _claim_best, _claim_training, _claims_groups, curves_figure
 from bitreplay.experiments._training_curves import Epoch
-from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import method
 
 

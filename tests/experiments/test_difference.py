@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import Difference, difference, difference_of, mean_difference
 from bitreplay.experiments._verdict import Verdict, all_hold, holm
-from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import method
 
 CLASSES, SAMPLES = 5, 80  # and test samples of each

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from bitreplay import metrics
+from bitreplay.evaluation import RunResult
 from bitreplay.experiments._main_table import FAMILIES, _claims, _Column, _published_order, main_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, PUBLISHED, published
-from bitreplay.report import RunResult
 from bitreplay.runs import COMPARISONS
 from tests.experiments.histories import history, interval, margin
 

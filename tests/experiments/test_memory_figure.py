@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments import Request
 from bitreplay.experiments._memory_claims import at_equal_memory, claims, finding, memory_for
 from bitreplay.experiments._memory_figure import BITS, EXEMPLARS, PROTOTYPES, memory_figure
-from bitreplay.report._methods import MethodRuns
 from tests.experiments.conftest import TRAIN
 from tests.experiments.histories import SAMPLES, interval, margin, method
 

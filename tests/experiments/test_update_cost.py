@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments._update_cost import LEARNERS, Cost, update_cost
-from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import history
 
 ONCE = ("FeTrIL", "NearestMean", "FeCAM")  # nothing is random in these

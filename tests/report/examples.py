@@ -1,7 +1,6 @@
 """Runs for reports, without a learner."""
 
-from bitreplay.evaluation import History
-from bitreplay.report import RunResult
+from bitreplay.evaluation import History, RunResult
 from tests.evaluation.examples import plausible_history
 
 SIZES = (4, 2, 1, 2)

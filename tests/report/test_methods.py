@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from bitreplay import metrics
+from bitreplay._pages.methods import common_notes, gather, leading
 from bitreplay.errors import InputError
-from bitreplay.evaluation import History
-from bitreplay.report import RunResult
-from bitreplay.report._methods import common_notes, gather, leading
+from bitreplay.evaluation import History, RunResult
 from tests.report.examples import comparison, one_state, run
 
 

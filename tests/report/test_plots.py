@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from matplotlib._pylab_helpers import Gcf
 
 from bitreplay import metrics
-from bitreplay.report import RunResult
+from bitreplay._pages.look import spread, styles
+from bitreplay._pages.methods import gather
+from bitreplay.evaluation import RunResult
 from bitreplay.report._curves import draw_curves, draw_stability, within_reach
 from bitreplay.report._heatmaps import draw_confusion, draw_tasks
-from bitreplay.report._look import spread, styles
 from bitreplay.report._memory_plot import draw_memory
-from bitreplay.report._methods import gather
 from tests.evaluation.examples import plausible_history, steady
 from tests.report.examples import SIZES, comparison, one_state, run
 

@@ -10,10 +10,10 @@ import pytest
 from matplotlib.image import imread
 
 from bitreplay import metrics
+from bitreplay._pages.methods import gather
+from bitreplay._pages.words import findings
 from bitreplay.errors import InputError
 from bitreplay.report import csv_table, markdown_table, write_report
-from bitreplay.report._methods import gather
-from bitreplay.report._words import findings
 from tests.report.examples import comparison, one_state, run
 
 CONFIGURATION = {

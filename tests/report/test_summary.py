@@ -3,8 +3,8 @@
 import json
 from dataclasses import replace
 
-from bitreplay.evaluation import Provenance
-from bitreplay.report import RunResult, write_summary
+from bitreplay.evaluation import Provenance, RunResult
+from bitreplay.report import write_summary
 from tests.report.examples import one_state
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from bitreplay import metrics
+from bitreplay._pages.methods import gather
+from bitreplay._pages.numbers import bits, duration
 from bitreplay.report import csv_table, markdown_table, states_csv, terminal_table
-from bitreplay.report._methods import gather
-from bitreplay.report._numbers import bits, duration
 from tests.evaluation.examples import steady
 from tests.report.examples import NOTES, comparison, run
 

@@ -21,7 +21,7 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay.data._known import DATA, data_root
+from bitreplay._floor.folders import DATA, data_root
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryConv2d
 

@@ -7,7 +7,9 @@ live with them; and they turn arrays into packed bits.
 
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.binarizers._heaviside import Heaviside
-from bitreplay.binarizers._make import BinarizerName, calibrated_binarizer, rebuild
+from bitreplay.binarizers._make import BinarizerName
+from bitreplay.binarizers._make import calibrated_binarizer as calibrated_binarizer
+from bitreplay.binarizers._make import rebuild as rebuild
 from bitreplay.binarizers._natural import Identity, Native
 from bitreplay.binarizers._thermometer import Thermometer
 
@@ -18,6 +20,4 @@ __all__ = [
     "Identity",
     "Native",
     "Thermometer",
-    "calibrated_binarizer",
-    "rebuild",
 ]

@@ -4,32 +4,22 @@ In the flow images → features → **bits** → memory/head → class this is t
 counted.
 """
 
-from bitreplay.bits._fingerprint import Fingerprint, check_fingerprint
-from bitreplay.bits._packed import (
-    BYTE_TO_FLOATS,
-    BitsLike,
-    PackedBits,
-    as_bit_array,
-    concatenate,
-    pack,
-    pack_above,
-    row_bytes,
-    to_numpy,
-)
-from bitreplay.bits._products import product, row_blocks
+from bitreplay.bits._fingerprint import Fingerprint
+from bitreplay.bits._fingerprint import check_fingerprint as check_fingerprint
+from bitreplay.bits._packed import BYTE_TO_FLOATS as BYTE_TO_FLOATS
+from bitreplay.bits._packed import BitsLike as BitsLike
+from bitreplay.bits._packed import PackedBits, concatenate, pack
+from bitreplay.bits._packed import as_bit_array as as_bit_array
+from bitreplay.bits._packed import pack_above as pack_above
+from bitreplay.bits._packed import row_bytes as row_bytes
+from bitreplay.bits._packed import to_numpy as to_numpy
+from bitreplay.bits._products import product
+from bitreplay.bits._products import row_blocks as row_blocks
 
 __all__ = [
-    "BYTE_TO_FLOATS",
-    "BitsLike",
     "Fingerprint",
     "PackedBits",
-    "as_bit_array",
-    "check_fingerprint",
     "concatenate",
     "pack",
-    "pack_above",
     "product",
-    "row_blocks",
-    "row_bytes",
-    "to_numpy",
 ]

@@ -10,9 +10,10 @@ from bitreplay import metrics
 from bitreplay._floor.arguments import integer
 from bitreplay.binarizers import Thermometer
 from bitreplay.errors import InputError
+from bitreplay.evaluation import RunResult
 from bitreplay.heads import HEADS
 from bitreplay.memory import BinaryMemory
-from bitreplay.report import RunResult, terminal_table, write_report
+from bitreplay.report import terminal_table, write_report
 from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
 
 __all__ = ["demo"]

@@ -2,6 +2,8 @@
 
 from bitreplay.data._available import Available, available
 from bitreplay.data._dataset import ImageDataset, Samples, Split, from_arrays
+from bitreplay.data._known import advice as advice
+from bitreplay.data._known import local_folder as local_folder
 from bitreplay.data._load import load_dataset
 from bitreplay.data._scenario import Scenario, Task, make_scenario
 

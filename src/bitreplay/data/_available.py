@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitreplay import caches
+from bitreplay._floor.folders import data_root
 from bitreplay.data._decoded import KIND, decoded_key
-from bitreplay.data._known import KNOWN, advice, data_root
+from bitreplay.data._known import KNOWN, advice
 from bitreplay.data._load import find_source, hub_identity
 from bitreplay.errors import BitreplayError
 

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay import caches
+from bitreplay._floor.progress import progress
 from bitreplay.data._dataset import ImageDataset, Part, Split, begin_fingerprint
 from bitreplay.data._images import Encoded, common_size, decode, need_pillow
-from bitreplay.data._progress import progress
 from bitreplay.errors import FileFormatError, InputError
 
 __all__ = ["KIND", "EncodedDataset", "EncodedSplit", "decoded_key", "load_decoded"]

@@ -5,13 +5,12 @@ In the flow **images** → features → bits → memory/head → class it tells 
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["KNOWN", "Known", "advice", "data_root", "is_path", "local_folder"]
+from bitreplay._floor.folders import DATA, data_root
 
-DATA = "BITREPLAY_DATA"
+__all__ = ["KNOWN", "Known", "advice", "is_path", "local_folder"]
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,6 @@ KNOWN = {
     "tiny_imagenet": Known(200, 110_000, "zh-plus/tiny-imagenet", "label"),
     "core50": Known(10, 164_866),
 }
-
-
-def data_root() -> Path | None:
-    """`$BITREPLAY_DATA`, the folder of the user's data sets, if that is set."""
-    value = os.environ.get(DATA)
-    return Path(value).expanduser().absolute() if value else None
 
 
 def local_folder(name: str) -> tuple[Path, str] | None:

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from bitreplay._floor.arguments import integer
+from bitreplay._floor.folders import data_root
 from bitreplay.data._core50 import core50_frames, core50_root, encoded_core50
 from bitreplay.data._dataset import ImageDataset
 from bitreplay.data._decoded import EncodedDataset, load_decoded
 from bitreplay.data._digits import digits
 from bitreplay.data._folder import encoded_folder, image_files, split_folders
 from bitreplay.data._huggingface import hub_tables
-from bitreplay.data._known import KNOWN, advice, data_root, is_path, local_folder
+from bitreplay.data._known import KNOWN, advice, is_path, local_folder
 from bitreplay.data._parquet import encoded_from_tables, find_parquet, local_tables
 from bitreplay.errors import InputError
 

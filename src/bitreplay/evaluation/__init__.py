@@ -2,6 +2,12 @@
 
 from bitreplay.evaluation._evaluate import evaluate
 from bitreplay.evaluation._history import History
-from bitreplay.evaluation._provenance import Provenance, made_in_words
+from bitreplay.evaluation._provenance import Provenance as Provenance
+from bitreplay.evaluation._provenance import made_in_words as made_in_words
+from bitreplay.evaluation._result import RunResult
 
-__all__ = ["History", "Provenance", "evaluate", "made_in_words"]
+__all__ = [
+    "History",
+    "RunResult",
+    "evaluate",
+]

@@ -5,13 +5,24 @@ from typing import Literal
 from bitreplay.experiments._binarizer_table import TABLE_2
 from bitreplay.experiments._core50_table import TABLE_5
 from bitreplay.experiments._curves_figure import FIGURE_4
-from bitreplay.experiments._experiment import Claim, Drawing, Experiment, Outcome, Request, Table
-from bitreplay.experiments._files import Measured, read_outcome, write_outcome
+from bitreplay.experiments._experiment import Claim as Claim
+from bitreplay.experiments._experiment import Drawing as Drawing
+from bitreplay.experiments._experiment import Experiment as Experiment
+from bitreplay.experiments._experiment import Outcome as Outcome
+from bitreplay.experiments._experiment import Request as Request
+from bitreplay.experiments._experiment import Table as Table
+from bitreplay.experiments._files import OUTCOME as OUTCOME
+from bitreplay.experiments._files import Measured as Measured
+from bitreplay.experiments._files import read_outcome as read_outcome
+from bitreplay.experiments._files import write_outcome as write_outcome
 from bitreplay.experiments._heads import HEADS
 from bitreplay.experiments._initialisation_table import TABLE_4
 from bitreplay.experiments._main_table import TABLE_1
 from bitreplay.experiments._memory_figure import FIGURE_6
 from bitreplay.experiments._motivation import FIGURE_1
+from bitreplay.experiments._page import MANY as MANY
+from bitreplay.experiments._page import VERDICTS as VERDICTS
+from bitreplay.experiments._page import experiments_page as experiments_page
 from bitreplay.experiments._pareto import PARETO
 from bitreplay.experiments._samples_figure import FIGURE_5
 from bitreplay.experiments._ste_table import TABLE_3
@@ -20,16 +31,7 @@ from bitreplay.experiments._update_cost import UPDATE_COST
 
 __all__ = [
     "EXPERIMENTS",
-    "Claim",
-    "Drawing",
-    "Experiment",
     "ExperimentName",
-    "Measured",
-    "Outcome",
-    "Request",
-    "Table",
-    "read_outcome",
-    "write_outcome",
 ]
 
 ExperimentName = Literal[  # the names below, for the command line

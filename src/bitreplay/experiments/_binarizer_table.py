@@ -9,15 +9,13 @@ from typing import Literal
 import numpy as np
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.memory import BinaryMemory
-from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Setting
-from bitreplay.runs._folder import MEMORY
 
 __all__ = ["TABLE_2", "binarizer_table"]
 
@@ -50,7 +48,7 @@ def binarizer_table(request: Request) -> Outcome:
         setting = Setting(**{**SMALL[request.scale], **request.setting, **varied})
         runs = request.compare(setting, [LEARNER], SEEDS, train_accuracy=True)
         [measured[binarizer, factor]] = gather([run.result() for run in runs])
-        sizes[binarizer, factor] = BinaryMemory.load(runs[0].path / MEMORY).n_features
+        sizes[binarizer, factor] = runs[0].memory().n_features
     remarks = (*REMARKS, CPU_REMARK) if request.scale == "cpu" else REMARKS
     return Outcome([_table(measured, sizes)], claims=_claims(measured), remarks=remarks)
 

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from bitreplay import metrics
-from bitreplay.backbones import fetch_quicknet
-from bitreplay.backbones._quicknet_weights import PUBLISHED, missing_weights
-from bitreplay.data._known import advice, local_folder
+from bitreplay._pages.methods import gather
+from bitreplay.backbones import PUBLISHED, fetch_quicknet, missing_weights
+from bitreplay.data import advice, local_folder
 from bitreplay.errors import InputError
+from bitreplay.evaluation import RunResult
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._verdict import Verdict, all_hold
-from bitreplay.report import RunResult
-from bitreplay.report._methods import gather
 from bitreplay.runs import Scale, Setting
 
 __all__ = ["TABLE_5", "core50_table"]

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._training_curves import Epoch, draw_training, watch_training
 from bitreplay.experiments._verdict import Verdict, all_hold
-from bitreplay.report._curves import draw_curves, draw_stability
-from bitreplay.report._methods import MethodRuns, gather
-from bitreplay.report._words import setting_in_words
+from bitreplay.report import draw_curves, draw_stability
 from bitreplay.runs import Prepared, Setting
 
 __all__ = ["FIGURE_4", "curves_figure"]

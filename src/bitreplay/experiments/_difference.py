@@ -17,10 +17,10 @@ import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.evaluation import History
 from bitreplay.experiments._thinned import PARTS, View, n_parts, thinned
 from bitreplay.experiments._verdict import LEVEL, Verdict
-from bitreplay.report._methods import MethodRuns
 
 __all__ = ["Difference", "Floats", "View", "difference", "difference_of", "difference_of_shares", "mean_difference"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bitreplay._pages.numbers import bits, duration, points
 from bitreplay.experiments._verdict import Verdict, holm
-from bitreplay.report._numbers import bits, duration, points
 from bitreplay.runs import RunFolder, Scale, Setting, Specification, compare_learners
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from bitreplay._floor.files import write_bytes, write_text
+from bitreplay._pages.files import png, svg
+from bitreplay._pages.numbers import csv_text
 from bitreplay.errors import FileFormatError
 from bitreplay.evaluation import History, Provenance, made_in_words
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Table
 from bitreplay.experiments._verdict import Verdict
-from bitreplay.report._files import png, svg
-from bitreplay.report._tables import csv_text
 from bitreplay.runs import RunFolder
 
 __all__ = ["OUTCOME", "Measured", "read_outcome", "write_outcome"]

@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bitreplay import metrics
+from bitreplay._pages.look import COLOURS, FAINT, LOOK, MARKERS, PAPER, figure, heading, quiet
+from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._difference import Difference, difference, mean_difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK, SMALL
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.report._look import COLOURS, FAINT, LOOK, MARKERS, PAPER, figure, heading, quiet
-from bitreplay.report._methods import MethodRuns, gather
-from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Setting
 
 __all__ = ["HEADS", "heads"]

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.experiments._difference import Difference, Floats, View, difference_of, mean_difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Setting
 
 __all__ = ["TABLE_4", "initialisation_table"]

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns, gather, tasks_in_words
+from bitreplay._pages.numbers import points
+from bitreplay.evaluation import RunResult
 from bitreplay.experiments._difference import Difference, difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, published
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.learners import LEARNERS
-from bitreplay.report import RunResult
-from bitreplay.report._methods import MethodRuns, gather, tasks_in_words
-from bitreplay.report._numbers import points
 from bitreplay.runs import COMPARISONS, Scale, Setting
 
 __all__ = ["TABLE_1", "main_table"]

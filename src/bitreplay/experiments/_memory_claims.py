@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns
+from bitreplay._pages.numbers import bits as in_bits
 from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of, mean_difference
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._verdict import Verdict, all_hold
-from bitreplay.report._methods import MethodRuns
-from bitreplay.report._numbers import bits as in_bits
 
 __all__ = ["Measured", "at_equal_memory", "claims", "finding", "memory_for"]
 

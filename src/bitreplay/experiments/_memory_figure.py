@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from bitreplay import metrics
+from bitreplay._pages.look import COLOURS, GRID, LOOK, MARKERS, PAPER, figure, heading, quiet
+from bitreplay._pages.methods import gather
+from bitreplay._pages.numbers import bits as in_bits
+from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding
-from bitreplay.report._look import COLOURS, GRID, LOOK, MARKERS, PAPER, figure, heading, quiet
-from bitreplay.report._methods import gather
-from bitreplay.report._numbers import bits as in_bits
-from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Scale, Setting
 
 __all__ = ["FIGURE_6", "draw_memory_figure", "memory_figure"]

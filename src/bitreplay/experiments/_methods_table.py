@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bitreplay import metrics
+from bitreplay._pages.methods import gather
+from bitreplay.evaluation import RunResult
 from bitreplay.experiments._experiment import Cell, Table
-from bitreplay.report import RunResult
-from bitreplay.report._methods import gather
 
 __all__ = ["methods_table"]
 

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from bitreplay._pages.look import COLOURS, FAINT, LOOK, figure, heading, quiet
 from bitreplay.experiments._class_bits import Bits
 from bitreplay.experiments._samples_distances import correlations
-from bitreplay.report._look import COLOURS, FAINT, LOOK, figure, heading, quiet
 
 __all__ = ["clustered", "draw_clusters", "draw_frequencies", "draw_prototype", "mean_correlation"]
 

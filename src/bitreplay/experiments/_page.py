@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from bitreplay import __version__
+from bitreplay._pages.document import document
+from bitreplay._pages.files import svg_for_page
+from bitreplay._pages.numbers import duration
 from bitreplay.experiments._experiment import Claim, Table
 from bitreplay.experiments._files import Measured
-from bitreplay.report._files import svg_for_page
-from bitreplay.report._numbers import duration
-from bitreplay.report._page import document
 
 __all__ = ["VERDICTS", "experiments_page"]
 

@@ -12,15 +12,14 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from bitreplay import metrics
+from bitreplay._pages.look import BOUND, COLOURS, FAINT, INK, LOOK, MARKERS, PAPER, bits_scale, figure, heading, quiet
+from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._published import ONE
 from bitreplay.experiments._verdict import Verdict
-from bitreplay.report._look import BOUND, COLOURS, FAINT, INK, LOOK, MARKERS, PAPER, figure, heading, quiet
-from bitreplay.report._memory_plot import bits_scale
-from bitreplay.report._methods import MethodRuns, gather
-from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Setting
 
 __all__ = ["PARETO", "front", "pareto"]

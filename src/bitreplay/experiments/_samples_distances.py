@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from bitreplay._pages.look import FAINT, LOOK, figure, heading
 from bitreplay.bits import PackedBits
 from bitreplay.experiments._class_bits import draw
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture
-from bitreplay.report._look import FAINT, LOOK, figure, heading
 
 __all__ = ["PROTOTYPES", "ClassDistances", "correlations", "distances", "draw_maps", "mixture_correlations"]
 

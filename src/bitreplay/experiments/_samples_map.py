@@ -11,11 +11,11 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from bitreplay._pages.look import COLOURS, EDGE, LOOK, figure, heading
 from bitreplay.bits import PackedBits
 from bitreplay.experiments._class_bits import draw
 from bitreplay.experiments._samples_distances import PROTOTYPES
 from bitreplay.memory import BinaryMemory
-from bitreplay.report._look import COLOURS, EDGE, LOOK, figure, heading
 
 __all__ = ["draw_samples", "embed"]
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._published import EIGHT, ONE, published
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Scale, Setting
 
 __all__ = ["TABLE_1_TASKS", "tasks_table"]

@@ -10,10 +10,9 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
+from bitreplay._pages.look import COLOURS, FAINT, GRID, LOOK, PAPER, figure, heading, quiet
 from bitreplay.heads import Replay
-from bitreplay.learners import FrozenLearner
-from bitreplay.learners.frozen._gbm import GBM
-from bitreplay.report._look import COLOURS, FAINT, GRID, LOOK, PAPER, figure, heading, quiet
+from bitreplay.learners import GBM, FrozenLearner
 from bitreplay.runs import Prepared
 
 __all__ = ["Epoch", "draw_training", "watch_training"]

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
+from bitreplay._pages.look import COLOURS, LOOK, MARKERS, PAPER, figure, heading, name_ends, quiet
+from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
-from bitreplay.report._look import COLOURS, LOOK, MARKERS, PAPER, figure, heading, name_ends, quiet
-from bitreplay.report._methods import MethodRuns, gather
-from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Setting, Specification
 
 __all__ = ["UPDATE_COST", "update_cost"]

@@ -5,7 +5,13 @@ In the flow images → features → bits → **memory/head → class** it is the
 What is known is one immutable object, :class:`GBMState`: learning makes another one.
 """
 
-from bitreplay.gbm._content import head_of, state_content, state_from_content
-from bitreplay.gbm._state import GBMOptions, GBMState, make_head
+from bitreplay.gbm._content import head_of as head_of
+from bitreplay.gbm._content import state_content as state_content
+from bitreplay.gbm._content import state_from_content as state_from_content
+from bitreplay.gbm._state import GBMOptions, GBMState
+from bitreplay.gbm._state import make_head as make_head
 
-__all__ = ["GBMOptions", "GBMState", "head_of", "make_head", "state_content", "state_from_content"]
+__all__ = [
+    "GBMOptions",
+    "GBMState",
+]

@@ -1,22 +1,24 @@
 """Learners: every compared method behind one protocol. `LEARNERS` names those that a command line can choose from."""
 
-from bitreplay.learners._learner import Learner, Method, Uses
-from bitreplay.learners._registry import ENTRY_POINTS, LEARNERS
+from bitreplay.learners._learner import Learner
+from bitreplay.learners._learner import Method as Method
+from bitreplay.learners._learner import Uses as Uses
+from bitreplay.learners._registry import ENTRY_POINTS as ENTRY_POINTS
+from bitreplay.learners._registry import LEARNERS
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._learner import FineTunedLearner
 from bitreplay.learners.frozen._adapter import FrozenLearner
 from bitreplay.learners.frozen._code import OnBits
+from bitreplay.learners.frozen._gbm import GBM
 from bitreplay.learners.frozen._method import FrozenMethod
 
 __all__ = [
-    "ENTRY_POINTS",
+    "GBM",
     "LEARNERS",
     "FineTunedLearner",
     "FrozenLearner",
     "FrozenMethod",
     "Learner",
-    "Method",
     "OnBits",
     "TrainingContext",
-    "Uses",
 ]

@@ -3,8 +3,13 @@
 In the flow images → features → bits → **memory**/head → class it is all that is kept of the classes seen.
 """
 
-from bitreplay.memory._drawer import Prior
-from bitreplay.memory._labels import Label, as_label, label_array
+from bitreplay.memory._drawer import Prior as Prior
+from bitreplay.memory._labels import Label
+from bitreplay.memory._labels import as_label as as_label
+from bitreplay.memory._labels import label_array as label_array
 from bitreplay.memory._memory import BinaryMemory
 
-__all__ = ["BinaryMemory", "Label", "Prior", "as_label", "label_array"]
+__all__ = [
+    "BinaryMemory",
+    "Label",
+]

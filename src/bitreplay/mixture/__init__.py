@@ -4,21 +4,19 @@ In the flow images → features → bits → memory/head → class it is the ste
 prototypes.
 """
 
-from bitreplay.mixture._density import joint_log_probability, linear_form
+from bitreplay.mixture._density import joint_log_probability as joint_log_probability
+from bitreplay.mixture._density import linear_form as linear_form
 from bitreplay.mixture._estimator import BernoulliMixture
 from bitreplay.mixture._fit import Mixture, fit_mixtures
-from bitreplay.mixture._options import EMOptions, Init, Objective, Weights
-from bitreplay.mixture._reduce import combine
+from bitreplay.mixture._options import EMOptions
+from bitreplay.mixture._options import Init as Init
+from bitreplay.mixture._options import Objective as Objective
+from bitreplay.mixture._options import Weights as Weights
+from bitreplay.mixture._reduce import combine as combine
 
 __all__ = [
     "BernoulliMixture",
     "EMOptions",
-    "Init",
     "Mixture",
-    "Objective",
-    "Weights",
-    "combine",
     "fit_mixtures",
-    "joint_log_probability",
-    "linear_form",
 ]

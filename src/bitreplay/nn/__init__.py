@@ -1,35 +1,33 @@
 """Building blocks of binary networks: steps that pass a gradient, layers of ±1, and their packed form."""
 
-from bitreplay.nn._activations import Comparison, Gain, Sign, SignBatchNorm, fold_batch_norm
+from bitreplay.nn._activations import Comparison as Comparison
+from bitreplay.nn._activations import Gain as Gain
+from bitreplay.nn._activations import Sign
+from bitreplay.nn._activations import SignBatchNorm as SignBatchNorm
+from bitreplay.nn._activations import fold_batch_norm as fold_batch_norm
 from bitreplay.nn._classifier import BinaryClassifier
-from bitreplay.nn._layers import BinaryConv2d, BinaryLinear, LearnableThreshold, binary_layers, keep_clipped
-from bitreplay.nn._packed import PackedConv2d, PackedLinear
+from bitreplay.nn._layers import BinaryConv2d, BinaryLinear
+from bitreplay.nn._layers import LearnableThreshold as LearnableThreshold
+from bitreplay.nn._layers import binary_layers as binary_layers
+from bitreplay.nn._layers import keep_clipped as keep_clipped
+from bitreplay.nn._packed import PackedConv2d as PackedConv2d
+from bitreplay.nn._packed import PackedLinear as PackedLinear
 from bitreplay.nn._packed_network import PackedNetwork, pack_network
-from bitreplay.nn._size import SizeReport, SizeRow, size_report
-from bitreplay.nn._straight_through import heaviside, sign, straight_through
+from bitreplay.nn._size import SizeReport, size_report
+from bitreplay.nn._size import SizeRow as SizeRow
+from bitreplay.nn._straight_through import heaviside as heaviside
+from bitreplay.nn._straight_through import sign as sign
+from bitreplay.nn._straight_through import straight_through as straight_through
 from bitreplay.nn._thermometer import ThermometerConv2d
 
 __all__ = [
     "BinaryClassifier",
     "BinaryConv2d",
     "BinaryLinear",
-    "Comparison",
-    "Gain",
-    "LearnableThreshold",
-    "PackedConv2d",
-    "PackedLinear",
     "PackedNetwork",
     "Sign",
-    "SignBatchNorm",
     "SizeReport",
-    "SizeRow",
     "ThermometerConv2d",
-    "binary_layers",
-    "fold_batch_norm",
-    "heaviside",
-    "keep_clipped",
     "pack_network",
-    "sign",
     "size_report",
-    "straight_through",
 ]

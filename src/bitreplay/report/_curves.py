@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from bitreplay import metrics
-from bitreplay.report._look import (
+from bitreplay._pages.look import (
     EDGE,
     INK,
     LOOK,
@@ -26,9 +26,9 @@ from bitreplay.report._look import (
     styles,
     wide_enough,
 )
-from bitreplay.report._methods import MethodRuns
-from bitreplay.report._numbers import points
-from bitreplay.report._words import setting_in_words
+from bitreplay._pages.methods import MethodRuns
+from bitreplay._pages.numbers import points
+from bitreplay._pages.words import setting_in_words
 
 __all__ = ["draw_curves", "draw_stability", "within_reach"]
 

@@ -11,9 +11,9 @@ from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 
 from bitreplay import metrics
-from bitreplay.report._look import LOOK, figure, heading
-from bitreplay.report._methods import MethodRuns
-from bitreplay.report._words import setting_in_words
+from bitreplay._pages.look import LOOK, figure, heading
+from bitreplay._pages.methods import MethodRuns
+from bitreplay._pages.words import setting_in_words
 
 __all__ = ["draw_confusion", "draw_tasks"]
 

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bitreplay import metrics
+from bitreplay._pages.look import LOOK, PAPER, bits_scale, figure, heading, quiet, styles, wide_enough
+from bitreplay._pages.methods import MethodRuns
+from bitreplay._pages.numbers import points
+from bitreplay._pages.words import setting_in_words
 from bitreplay.report._curves import within_reach
-from bitreplay.report._look import EDGE, GRID, LOOK, PAPER, figure, heading, quiet, styles, wide_enough
-from bitreplay.report._methods import MethodRuns
-from bitreplay.report._numbers import bits, points
-from bitreplay.report._words import setting_in_words
 
-__all__ = ["bits_scale", "draw_memory"]
+__all__ = ["draw_memory"]
 
 
 def draw_memory(methods: Sequence[MethodRuns]) -> Figure | None:
@@ -64,18 +62,3 @@ def draw_memory(methods: Sequence[MethodRuns]) -> Figure | None:
         )  # fmt: skip
         heading(made, "Average accuracy (%) against bits kept", setting_in_words(methods))
     return made
-
-
-def bits_scale(axes: Any, low: float, high: float, nothing: float | None = None) -> None:
-    """Powers of ten with units; on their left, behind a line, no bits at all."""
-    first = int(np.ceil(np.log10(low)))
-    high = max(1.8 * high, 1.2 * 10.0 ** (first + 1))  # two powers at least, or there would be no scale
-    axes.set_xlim(low / 1.7, high)
-    powers = [10.0**e for e in range(first, int(np.ceil(np.log10(high))))]
-    axes.xaxis.set_major_locator(FixedLocator(powers if nothing is None else [nothing, *powers]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: "0" if x == nothing else bits(x).replace(".0", "")))
-    for power in powers:
-        axes.axvline(power, color=GRID, linewidth=0.8, zorder=0)
-    if nothing is not None:
-        axes.axvline(nothing * 10**0.3, color=EDGE, linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)

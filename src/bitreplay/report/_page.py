@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 from bitreplay import __version__, metrics
-from bitreplay.report._files import svg_for_page
-from bitreplay.report._methods import MethodRuns, common_notes, leading
-from bitreplay.report._numbers import points
+from bitreplay._pages.document import document
+from bitreplay._pages.files import svg_for_page
+from bitreplay._pages.methods import MethodRuns, common_notes, leading
+from bitreplay._pages.numbers import points
+from bitreplay._pages.words import MEANINGS, captions, findings
 from bitreplay.report._plots import Plot
 from bitreplay.report._tables import COLUMNS, cells
-from bitreplay.report._words import MEANINGS, captions, findings
 
-__all__ = ["document", "page"]
-
-STYLE = Path(__file__).with_name("page.css")
+__all__ = ["page"]
 
 
 def page(
@@ -55,27 +53,6 @@ def page(
         "the unrounded numbers in table.csv and states.csv.</footer>",
     ]
     return document(title, parts)
-
-
-def document(title: str, parts: Sequence[str]) -> str:
-    """A whole HTML file around the elements of a page."""
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{escape(title)}</title>
-<style>
-{STYLE.read_text(encoding="utf-8")}</style>
-</head>
-<body>
-<main>
-{chr(10).join(parts)}
-</main>
-</body>
-</html>
-"""
 
 
 def _table(methods: Sequence[MethodRuns]) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from matplotlib.figure import Figure
 
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.report._curves import draw_curves, draw_stability
 from bitreplay.report._heatmaps import draw_confusion, draw_tasks
 from bitreplay.report._memory_plot import draw_memory
-from bitreplay.report._methods import MethodRuns
 
 __all__ = ["Plot", "draw_plots"]
 

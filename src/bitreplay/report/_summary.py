@@ -11,8 +11,8 @@ from typing import Any
 
 from bitreplay import metrics
 from bitreplay._floor.files import write_text
-from bitreplay.evaluation import made_in_words
-from bitreplay.report._methods import MEASURES, RunResult, gather, tasks_in_words
+from bitreplay._pages.methods import MEASURES, gather, tasks_in_words
+from bitreplay.evaluation import RunResult, made_in_words
 
 __all__ = ["write_summary"]
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bitreplay import metrics
+from bitreplay._pages.methods import MEASURES, MeanAndSpread, MethodRuns, common_notes, gather, leading
+from bitreplay._pages.numbers import bits, csv_text, duration, percent
+from bitreplay._pages.words import captions, labels_in_words
 from bitreplay.errors import InputError
-from bitreplay.report._methods import MEASURES, Measured, MethodRuns, RunResult, common_notes, gather, leading
-from bitreplay.report._numbers import bits, duration, percent
-from bitreplay.report._words import captions, labels_in_words
+from bitreplay.evaluation import RunResult
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -167,12 +166,5 @@ def _best(methods: Sequence[MethodRuns]) -> dict[str, frozenset[str]]:
     return {"average": leading(methods, "average"), "final": leading(methods, "final")}
 
 
-def _blank(value: Measured) -> list[Any]:
+def _blank(value: MeanAndSpread) -> list[Any]:
     return ["" if part is None or math.isnan(part) else part for part in value]
-
-
-def csv_text(lines: Sequence[Sequence[Any]]) -> str:
-    """Lines as a CSV file."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    return text.getvalue()

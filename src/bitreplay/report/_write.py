@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bitreplay._floor.files import write_bytes
+from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.errors import InputError
-from bitreplay.report._methods import MethodRuns, RunResult, gather
+from bitreplay.evaluation import RunResult
 from bitreplay.report._tables import csv_table, markdown_table, states_csv
 
 __all__ = ["write_report"]
@@ -47,7 +48,7 @@ def write_report(runs: Sequence[RunResult], folder: Path, title: str, configurat
     """
     methods = gather(runs)
     try:
-        from bitreplay.report._files import png, svg
+        from bitreplay._pages.files import png, svg
         from bitreplay.report._page import page
         from bitreplay.report._plots import draw_plots
     except ModuleNotFoundError as error:

@@ -1,22 +1,21 @@
 """Runs: one learner through one scenario in a folder of its own, and many of them side by side."""
 
 from bitreplay.runs._compare import compare_learners
-from bitreplay.runs._comparisons import COMPARISONS, Scale, named_comparison
+from bitreplay.runs._comparisons import COMPARISONS as COMPARISONS
+from bitreplay.runs._comparisons import Scale as Scale
+from bitreplay.runs._comparisons import named_comparison as named_comparison
 from bitreplay.runs._folder import RunFolder, find_runs, results_of
 from bitreplay.runs._run import run_learner
-from bitreplay.runs._setting import Prepared, Setting
+from bitreplay.runs._setting import Prepared as Prepared
+from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
 
 __all__ = [
-    "COMPARISONS",
-    "Prepared",
     "RunFolder",
-    "Scale",
     "Setting",
     "Specification",
     "compare_learners",
     "find_runs",
-    "named_comparison",
     "results_of",
     "run_learner",
 ]

@@ -11,9 +11,9 @@ from typing import Any
 
 from bitreplay._floor.files import write_text
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.evaluation import History
+from bitreplay.evaluation import History, RunResult
 from bitreplay.learners import LEARNERS
-from bitreplay.report import RunResult
+from bitreplay.memory import BinaryMemory
 from bitreplay.runs._setting import NOT_RESULTS
 
 __all__ = ["CHECKPOINT", "HISTORY", "LOG", "MEMORY", "RunFolder", "find_runs", "results_of", "write_config"]
@@ -57,6 +57,10 @@ class RunFolder:
     def name(self) -> str:
         """What a table calls the run's method: the learner and the options that were given."""
         return str(self.config["learner"])
+
+    def memory(self) -> BinaryMemory:
+        """The binary memory that it ended with, of methods that have one."""
+        return BinaryMemory.load(self.path / MEMORY)
 
     def result(self) -> RunResult:
         """The run as a report wants it."""

@@ -23,9 +23,9 @@ from bitreplay._floor.container import read_file, write_file
 from bitreplay._floor.files import remove_stray_parts, write_text
 from bitreplay._kernels.warm_up import warm_up
 from bitreplay.errors import BitreplayError
-from bitreplay.evaluation import History, evaluate
+from bitreplay.evaluation import History, RunResult, evaluate
 from bitreplay.learners import Learner
-from bitreplay.report import RunResult, states_csv
+from bitreplay.report import states_csv
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
 from bitreplay.runs._setting import Prepared, Setting
 from bitreplay.runs._specification import Specification

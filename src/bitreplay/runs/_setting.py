@@ -19,8 +19,7 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
 from bitreplay.runs._options import options_text, parse_options
-from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
-from bitreplay.training._trained import NETWORK
+from bitreplay.training import NETWORK, PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
 
 __all__ = ["Prepared", "Setting"]
 

@@ -1,8 +1,23 @@
 """Training on task 0: the backbone, with the binarizer that it has to live with."""
 
+from bitreplay.training._augmentation import PaperAugmentation as PaperAugmentation
+from bitreplay.training._augmentation import StrongAugmentation as StrongAugmentation
+from bitreplay.training._checkpoint import as_arrays as as_arrays
+from bitreplay.training._options import Augmentation as Augmentation
+from bitreplay.training._options import Optimizer as Optimizer
+from bitreplay.training._options import Schedule as Schedule
 from bitreplay.training._options import TrainingOptions
-from bitreplay.training._presets import PRESET_BACKBONES, PRESETS
+from bitreplay.training._options import annealed as annealed
+from bitreplay.training._presets import PRESET_BACKBONES as PRESET_BACKBONES
+from bitreplay.training._presets import PRESETS
+from bitreplay.training._subject import default_preprocessing as default_preprocessing
 from bitreplay.training._train import train_base
+from bitreplay.training._trained import NETWORK as NETWORK
 from bitreplay.training._trained import TrainedNetwork
 
-__all__ = ["PRESETS", "PRESET_BACKBONES", "TrainedNetwork", "TrainingOptions", "train_base"]
+__all__ = [
+    "PRESETS",
+    "TrainedNetwork",
+    "TrainingOptions",
+    "train_base",
+]

@@ -22,8 +22,8 @@ from torch.nn.functional import cross_entropy
 
 from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
-from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.nn import binary_layers, keep_clipped
+from bitreplay.training._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.training._checkpoint import Position, read_checkpoint, write_checkpoint
 from bitreplay.training._log import TrainingLog, training_log
 from bitreplay.training._network import Network, Phase

@@ -12,8 +12,15 @@ import torch
 from torch import nn
 
 from bitreplay._floor.seeds import mix_seed
-from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, count_features, pretrained_on
-from bitreplay.backbones._build import option_names, own_preprocessing
+from bitreplay.backbones import (
+    BACKBONES,
+    Preprocessing,
+    build_backbone,
+    count_features,
+    option_names,
+    own_preprocessing,
+    pretrained_on,
+)
 from bitreplay.data import Task
 from bitreplay.errors import InputError
 from bitreplay.training._network import BinarizerName, Network, Phase, build_network

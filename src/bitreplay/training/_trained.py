@@ -18,8 +18,7 @@ import torch
 from torch import nn
 
 from bitreplay._floor.container import Tensors, read_file, write_file
-from bitreplay.backbones import Preprocessing, build_backbone
-from bitreplay.backbones._build import option_names
+from bitreplay.backbones import Preprocessing, build_backbone, option_names
 from bitreplay.binarizers import Binarizer, rebuild
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryClassifier

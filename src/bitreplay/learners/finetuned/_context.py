@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from bitreplay._floor.devices import usable_device
-from bitreplay.backbones import BACKBONES, build_backbone, count_features
-from bitreplay.backbones._build import option_names
+from bitreplay.backbones import BACKBONES, build_backbone, count_features, option_names
 from bitreplay.errors import InputError
 from bitreplay.training import TrainingOptions
 

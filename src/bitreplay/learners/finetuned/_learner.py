@@ -21,7 +21,6 @@ from bitreplay._floor.arguments import integer, number
 from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
 from bitreplay.data import Samples, Task
-from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Learner, Place
 from bitreplay.learners._text import from_text, to_text
@@ -30,8 +29,7 @@ from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHe
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._task import numbered_samples
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
-from bitreplay.training._checkpoint import as_arrays
-from bitreplay.training._subject import default_preprocessing
+from bitreplay.training import PaperAugmentation, StrongAugmentation, as_arrays, default_preprocessing
 
 __all__ = ["FineTunedLearner", "Images", "Labels"]
 

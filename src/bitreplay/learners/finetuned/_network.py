@@ -10,8 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from bitreplay.backbones._resnet import BasicBlock, ResNet
-from bitreplay.backbones._small_cnn import SmallCNN
+from bitreplay.backbones import BasicBlock, ResNet, SmallCNN
 from bitreplay.errors import InputError
 
 __all__ = ["CosineHead", "GrowingNetwork", "Head", "LinearHead", "without_last_relu"]

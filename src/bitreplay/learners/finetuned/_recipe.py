@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bitreplay.training import TrainingOptions
-from bitreplay.training._options import Augmentation, Optimizer, Schedule, annealed
+from bitreplay.training import Augmentation, Optimizer, Schedule, TrainingOptions, annealed
 
 __all__ = ["Recipe"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bitreplay import metrics
-from bitreplay.report._methods import APART, MethodRuns, common_notes, contenders, leading, tasks_in_words, within_noise
-from bitreplay.report._numbers import bits, percent, points
+from bitreplay._pages.methods import APART, MethodRuns, common_notes, contenders, leading, tasks_in_words, within_noise
+from bitreplay._pages.numbers import bits, percent, points
 
 __all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_words"]
 

@@ -9,15 +9,36 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from bitreplay.report._methods import MethodRuns
+from bitreplay._pages.methods import MethodRuns
+from bitreplay._pages.numbers import bits
 
-__all__ = ["EDGE", "FAINT", "GRID", "INK", "LOOK", "PAPER", "STATES", "figure", "heading", "name_ends", "quiet"]
-__all__ += ["spread", "state_ticks", "styles", "wide_enough"]
+__all__ = [
+    "BOUND",
+    "COLOURS",
+    "EDGE",
+    "FAINT",
+    "GRID",
+    "INK",
+    "LOOK",
+    "MARKERS",
+    "PAPER",
+    "STATES",
+    "bits_scale",
+    "figure",
+    "heading",
+    "name_ends",
+    "quiet",
+    "spread",
+    "state_ticks",
+    "styles",
+    "wide_enough",
+]
 
 INK, FAINT, EDGE, GRID, PAPER = "#222222", "#666666", "#888888", "#e6e6e6", "#ffffff"
 
@@ -170,3 +191,18 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 def _inside(middle: float, size: int, gap: float, low: float, high: float) -> float:
     half = (size - 1) / 2 * gap
     return max(low + half, min(high - half, middle))
+
+
+def bits_scale(axes: Any, low: float, high: float, nothing: float | None = None) -> None:
+    """Powers of ten with units; on their left, behind a line, no bits at all."""
+    first = int(np.ceil(np.log10(low)))
+    high = max(1.8 * high, 1.2 * 10.0 ** (first + 1))  # two powers at least, or there would be no scale
+    axes.set_xlim(low / 1.7, high)
+    powers = [10.0**e for e in range(first, int(np.ceil(np.log10(high))))]
+    axes.xaxis.set_major_locator(FixedLocator(powers if nothing is None else [nothing, *powers]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: "0" if x == nothing else bits(x).replace(".0", "")))
+    for power in powers:
+        axes.axvline(power, color=GRID, linewidth=0.8, zorder=0)
+    if nothing is not None:
+        axes.axvline(nothing * 10**0.3, color=EDGE, linewidth=0.8, linestyle=(0, (2, 2)), zorder=0)

@@ -8,7 +8,7 @@ import re
 import matplotlib
 from matplotlib.figure import Figure
 
-from bitreplay.report._look import EDGE, FAINT, GRID, INK, LOOK, PAPER
+from bitreplay._pages.look import EDGE, FAINT, GRID, INK, LOOK, PAPER
 
 __all__ = ["png", "svg", "svg_for_page"]
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+from collections.abc import Sequence
+from typing import Any
 
-from bitreplay.report._methods import Measured
+from bitreplay._pages.methods import MeanAndSpread
 
 __all__ = ["bits", "duration", "percent", "points"]
 
 
-def percent(value: Measured) -> str:
+def percent(value: MeanAndSpread) -> str:
     """A share in percent, with its spread if there is one.
 
     Examples
     --------
-    >>> percent(Measured(0.6634, 0.0041)), percent(Measured(0.5, None)), percent(Measured(math.nan, None))
-    ('66.3 ± 0.4', '50.0', '-')
+    >>> percent(MeanAndSpread(0.6634, 0.0041)), percent(MeanAndSpread(0.5, None))
+    ('66.3 ± 0.4', '50.0')
+    >>> percent(MeanAndSpread(math.nan, None))
+    '-'
     """
     if math.isnan(value.mean):
         return "-"
@@ -62,3 +68,10 @@ def duration(seconds: float) -> str:
         if seconds < limit:
             return text
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def csv_text(lines: Sequence[Sequence[Any]]) -> str:
+    """Lines as a CSV file."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()

@@ -12,14 +12,13 @@ import numpy.typing as npt
 
 from bitreplay import metrics
 from bitreplay.errors import InputError
-from bitreplay.evaluation import History
+from bitreplay.evaluation import History, RunResult
 from bitreplay.learners import LEARNERS
 
 __all__ = [
     "MEASURES",
-    "Measured",
+    "MeanAndSpread",
     "MethodRuns",
-    "RunResult",
     "common_notes",
     "contenders",
     "gather",
@@ -43,35 +42,11 @@ MEASURES: dict[str, Callable[[History], float]] = {
 APART = 2.0
 
 
-class Measured(NamedTuple):
+class MeanAndSpread(NamedTuple):
     """A value over seeds; a single seed has no spread."""
 
     mean: float
     std: float | None
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """One run: the name of the method it belongs to, its seed, and what it answered.
-
-    Examples
-    --------
-    >>> history = History.empty("GBM")
-    >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
-    >>> run = RunResult("GBM, K=8", 0, history)
-    >>> run.name, metrics.final(run.history)
-    ('GBM, K=8', 0.85)
-    """
-
-    name: str
-    seed: int
-    history: History
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise InputError(f"a run needs a name; got {self.name!r}")
-        if not self.history.n_states:
-            raise InputError(f"run {self.name!r} with seed {self.seed} has not finished any task yet")
 
 
 @dataclass(frozen=True)
@@ -82,10 +57,10 @@ class MethodRuns:
     seeds: tuple[int, ...]
     histories: tuple[History, ...]
 
-    def measure(self, metric: Callable[[History], float]) -> Measured:
+    def measure(self, metric: Callable[[History], float]) -> MeanAndSpread:
         """Mean and standard deviation (of the sample: n - 1) of a metric over the seeds."""
         values = [float(metric(history)) for history in self.histories]
-        return Measured(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
+        return MeanAndSpread(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None)
 
     def curves(
         self, metric: Callable[[History], npt.NDArray[np.float64]]
