@@ -1,5 +1,8 @@
 """bitreplay: class-incremental learning with a generative binary memory."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from bitreplay._version import __version__
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.bits import Fingerprint, PackedBits, pack
@@ -8,12 +11,18 @@ from bitreplay.heads import Bayes, ClosedForm, Replay
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import BernoulliMixture, EMOptions, Mixture, fit_mixtures
 
+if TYPE_CHECKING:
+    from bitreplay.data import load_dataset, make_scenario
+    from bitreplay.encoder import Encoder
+    from bitreplay.evaluation import evaluate
+
 __all__ = [
     "Bayes",
     "BernoulliMixture",
     "BinaryMemory",
     "ClosedForm",
     "EMOptions",
+    "Encoder",
     "Fingerprint",
     "GBMClassifier",
     "Heaviside",
@@ -22,6 +31,22 @@ __all__ = [
     "Replay",
     "Thermometer",
     "__version__",
+    "evaluate",
     "fit_mixtures",
+    "load_dataset",
+    "make_scenario",
     "pack",
 ]
+
+# Imported when they are asked for: a classifier of features needs neither images nor networks.
+LATER = {"Encoder": "encoder", "evaluate": "evaluation", "load_dataset": "data", "make_scenario": "data"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in LATER:
+        return getattr(import_module(f"bitreplay.{LATER[name]}"), name)
+    raise AttributeError(f"module 'bitreplay' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *LATER})

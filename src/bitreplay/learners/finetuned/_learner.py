@@ -81,8 +81,8 @@ class FineTunedLearner(Learner):
 
     def __post_init__(self) -> None:
         for option in ("base_epochs", "epochs", "batch_size"):
-            if getattr(self, option) is not None:
-                integer(option, getattr(self, option), 1)
+            if (value := getattr(self, option)) is not None:
+                integer(option, value, 1)
         if self.learning_rate is not None:
             number("learning_rate", self.learning_rate, above=0)
         integer("seed", self.seed, 0)
@@ -140,11 +140,8 @@ class FineTunedLearner(Learner):
         """How it trains: as published or within the budget, with what its own options say."""
         budget = self.context.budget
         recipe = self.published if budget is None else self.published.within(budget)
-        own = {
-            option: value
-            for option in ("base_epochs", "epochs", "batch_size", "learning_rate")
-            if (value := getattr(self, option)) is not None
-        }
+        options = ("base_epochs", "epochs", "batch_size", "learning_rate")
+        own = {option: value for option in options if (value := getattr(self, option)) is not None}
         if "epochs" in own:
             own.setdefault("base_epochs", own["epochs"])
         return replace(recipe, **own)
@@ -220,9 +217,8 @@ class FineTunedLearner(Learner):
         """A class for every image, numbered as the data set numbers them."""
         features = torch.from_numpy(self._features(samples))
         with torch.inference_mode():
-            return np.asarray(
-                self.classes[self._scores(features.to(self.context.torch_device())).argmax(1).cpu().numpy()]
-            )
+            best = self._scores(features.to(self.context.torch_device())).argmax(1)
+        return np.asarray(self.classes[best.cpu().numpy()])
 
     def _features(self, samples: Samples | Images) -> npt.NDArray[np.float32]:
         if self.network is None:
