@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bitreplay._pages.methods import Measured as Value
+from bitreplay._pages.methods import MeanAndSpread as Value
 from bitreplay._pages.numbers import bits, duration
 from bitreplay._pages.numbers import percent as in_percent
 from bitreplay.experiments import EXPERIMENTS, Measured, read_outcome

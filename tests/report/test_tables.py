@@ -16,7 +16,7 @@ from bitreplay.report import csv_table, markdown_table, states_csv, terminal_tab
 from tests.evaluation.examples import steady
 from tests.report.examples import NOTES, comparison, run
 
-UNITS = {"b": 1, "kb": 1e3, "Mb": 1e6, "Gb": 1e9, "Tb": 1e12}
+UNITS = {"bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}
 
 
 @pytest.fixture(scope="module")

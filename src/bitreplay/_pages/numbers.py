@@ -41,16 +41,16 @@ def points(share: float) -> str:
 
 
 def bits(number: float) -> str:
-    """A size in decimal units, as the paper writes sizes: 1 kb = 1000 bits.
+    """A size in decimal units, as the paper writes sizes: 1 kbit = 1000 bits.
 
     Examples
     --------
     >>> bits(1 * 12544 * 10 * 32), bits(9_999), bits(0), bits(640), bits(999_960), bits(123_456_789)
-    ('4.0 Mb', '10.0 kb', '0 b', '640 b', '1.0 Mb', '123 Mb')
+    ('4.0 Mbit', '10.0 kbit', '0 bit', '640 bit', '1.0 Mbit', '123 Mbit')
     """
-    for unit, size in (("b", 1.0), ("kb", 1e3), ("Mb", 1e6), ("Gb", 1e9), ("Tb", 1e12)):
+    for unit, size in (("bit", 1.0), ("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9), ("Tbit", 1e12)):
         value = number / size
-        text = f"{value:.0f}" if unit == "b" or round(value, 1) >= 100 else f"{value:.1f}"
+        text = f"{value:.0f}" if unit == "bit" or round(value, 1) >= 100 else f"{value:.1f}"
         if round(float(text)) < 1000:
             break
     return f"{text} {unit}"

@@ -15,7 +15,7 @@ MEANINGS = {
     "average": "accuracy on the test samples of all classes seen so far, mean over the states after each task",
     "final": "the same after the last task, on all classes",
     "forgetting": "points that a task loses from its best earlier state to the end, mean over all tasks but the last",
-    "memory": "what is kept of old classes, as the paper counts: values only; 1 kb = 1000 bits",
+    "memory": "what is kept of old classes, as the paper counts: values only; 1 kbit = 1000 bits",
     "working set": "weights and factors that a decision reads, some of which may be the memory itself",
     "learning": "time to learn all tasks",
 }

@@ -1,8 +1,8 @@
 """The fully binary network: bits from the pixels to the embedding.
 
-In the flow **images → features → bits** → memory/head → class it is an F without any multiplication, whose features are
-bits already. After Basso-Bert et al., "On Class-Incremental Learning for Fully Binarized Convolutional Neural Networks"
-(ISCAS 2024); what the paper on GBM leaves open of its smaller network (sec. 5) is a parameter.
+It is an F without any multiplication, whose features are bits already. After Basso-Bert et al., "On Class-Incremental
+Learning for Fully Binarized Convolutional Neural Networks" (ISCAS 2024); what the paper on GBM leaves open of its
+smaller network (sec. 5) is a parameter.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class BinaryVGG(nn.Sequential):
     n_features : int
         D, bits of the embedding.
     bottleneck : {"mean", "stride"}
-        The depthwise layer: a kernel as large as the maps, a weighted mean over all places, in the ~1 Mb network; or
-        3x3 with stride 2, as the 4.1 Mb network's size suggests.
+        The depthwise layer: a kernel as large as the maps, a weighted mean over all places, in the ~1 Mbit network; or
+        3x3 with stride 2, as the 4.1 Mbit network's size suggests.
     batch_norm : bool
         Train with batch normalisation, of which an integer threshold per channel remains; or only with the gain
         1 / sqrt(fan_in), of which nothing remains.
@@ -54,7 +54,7 @@ class BinaryVGG(nn.Sequential):
 
     def __init__(
         self,
-        widths: Sequence[int] = (64, 128, 256),  # half of ISCAS 2024's: with D = 1024 and G 1.03 Mb, sec. 5's "~1 Mb"
+        widths: Sequence[int] = (64, 128, 256),  # half of ISCAS 2024's: with D = 1024 and G 1.03 Mbit, sec. 5's "~1 Mb"
         groups: Sequence[int] = (1, 2, 4),  # ISCAS 2024
         n_features: int = 1024,  # ISCAS 2024
         bottleneck: str = "mean",

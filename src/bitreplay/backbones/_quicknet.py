@@ -1,8 +1,8 @@
 """QuickNet (Bannink et al. 2021, "Larq Compute Engine"), a hybrid network: most of its weights and sums are binary.
 
-In the flow **images → features** → bits → memory/head → class it is the paper's encoder for CORe50 (sec. 5.1): F ends
-in the middle of the network, and what follows, the tail, is the G that learns new classes. Everything here does what
-larq-zoo's Keras model does, so that its published weights can be used (`_quicknet_weights.py`).
+It is the paper's encoder for CORe50 (sec. 5.1): F ends in the middle of the network, and what follows, the tail, is the
+G that learns new classes. Everything here does what larq-zoo's Keras model does, so that its published weights can be
+used (`_quicknet_weights.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """QuickNet's published weights: where they are, how to fetch them, and how to read larq-zoo's `.h5` files.
 
-In the flow **images → features** → bits → memory/head → class they are what the encoder of `_quicknet.py` knows.
-Keras numbers its layers anew in every session, so that their names say nothing: weights are taken by order and checked
-by shape. Larq saves the *latent* weights of binary layers; their signs are what counts, and 0 counts as +1.
+They are what the encoder of `_quicknet.py` knows. Keras numbers its layers anew in every session, so that their names
+say nothing: weights are taken by order and checked by shape. Larq saves the *latent* weights of binary layers; their
+signs are what counts, and 0 counts as +1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ResNet-18 and its relatives, for small images and with torchvision's parameter names.
 
-In the flow **images → features** → bits → memory/head → class it is the paper's F: trained on task 0, then frozen.
+It is the paper's F: trained on task 0, then frozen.
 """
 
 from __future__ import annotations

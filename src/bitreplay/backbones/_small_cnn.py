@@ -1,6 +1,6 @@
 """A small convolutional network for small grey images such as scikit-learn's 8x8 digits.
 
-In the flow **images → features** → bits → memory/head → class it is an F that trains in seconds on a CPU.
+It is an F that trains in seconds on a CPU.
 """
 
 from __future__ import annotations

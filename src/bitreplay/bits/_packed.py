@@ -1,9 +1,8 @@
 """Packed binary matrices: one bit per value instead of one byte or four.
 
-In the flow images → features → **bits** → memory/head → class this is the form in which embeddings are kept and
-counted. Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8`` (little bit order). Rows are padded with zero bits to
-whole 64-bit words, so that every row can also be read as `uint64`; the padding is never visible outside. Names outside
-`__all__` are for the package itself.
+This is the form in which embeddings are kept and counted. Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8``
+(little bit order). Rows are padded with zero bits to whole 64-bit words, so that every row can also be read as
+`uint64`; the padding is never visible outside. Names outside `__all__` are for the package itself.
 """
 
 from __future__ import annotations

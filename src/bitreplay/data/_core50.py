@@ -1,7 +1,7 @@
 """CORe50 (Lomonaco and Maltoni 2017) from its official folders, at category level.
 
-In the flow **images** → features → bits → memory/head → class this is one of the sources. Fifty objects of ten
-categories were filmed in eleven sessions: `s1..s11/o1..o50/C_ss_oo_fff.png`. Everything is in these names.
+Fifty objects of ten categories were filmed in eleven sessions: `s1..s11/o1..o50/C_ss_oo_fff.png`. Everything is in
+these names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Labelled images in two splits, and selections of them.
 
-In the flow **images** → features → bits → memory/head → class this is the beginning: whatever images came from, from
-here on they are `uint8` arrays (N, H, W, C), usually memory-mapped, with labels 0 to C-1.
+This is the beginning: whatever images came from, from here on they are `uint8` arrays (N, H, W, C), usually
+memory-mapped, with labels 0 to C-1.
 """
 
 from __future__ import annotations

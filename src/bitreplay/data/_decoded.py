@@ -1,7 +1,7 @@
 """Encoded images become `uint8` arrays once, in the cache, and are memory-mapped from there ever after.
 
-In the flow **images** → features → bits → memory/head → class this stands between the files that a source found
-(parquet, folders, CORe50) and the :class:`ImageDataset` that everything else works on.
+This stands between the files that a source found (parquet, folders, CORe50) and the :class:`ImageDataset` that
+everything else works on.
 """
 
 from __future__ import annotations

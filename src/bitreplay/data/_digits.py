@@ -1,7 +1,4 @@
-"""Handwritten digits, 8 x 8 pixels, from scikit-learn: small, and there without any download.
-
-In the flow **images** → features → bits → memory/head → class this is one of the sources, and the one of the demo.
-"""
+"""Handwritten digits, 8 x 8 pixels, from scikit-learn: small, and there without any download."""
 
 from __future__ import annotations
 

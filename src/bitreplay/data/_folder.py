@@ -1,7 +1,7 @@
 """A folder of image files, one folder per class: the user's own data.
 
-In the flow **images** → features → bits → memory/head → class this is one of the sources. Either `train/` and `test/`
-hold the class folders, or the class folders lie side by side and a share of each becomes the test split.
+Either `train/` and `test/` hold the class folders, or the class folders lie side by side and a share of each becomes
+the test split.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Image data sets from the Hugging Face Hub, by name, through its `datasets` library.
 
-In the flow **images** → features → bits → memory/head → class this is one of the sources. The library keeps what it
-downloads in its own cache; we take the tables from it and treat them like local parquet files.
+The library keeps what it downloads in its own cache; we take the tables from it and treat them like local parquet
+files.
 """
 
 from __future__ import annotations

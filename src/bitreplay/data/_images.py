@@ -1,7 +1,4 @@
-"""From an encoded image, whatever its format, mode and size, to RGB pixels of one size.
-
-In the flow **images** → features → bits → memory/head → class it is the first step of every source of files.
-"""
+"""From an encoded image, whatever its format, mode and size, to RGB pixels of one size."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The data sets that have a name here, where local data lies, and how to get what is missing.
-
-In the flow **images** → features → bits → memory/head → class it tells the sources where to look.
-"""
+"""The data sets that have a name here, where local data lies, and how to get what is missing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One function that loads a data set from wherever it is: by a known name, from a folder, or from the Hub.
-
-In the flow **images** → features → bits → memory/head → class this is the way in.
-"""
+"""One function that loads a data set from wherever it is: by a known name, from a folder, or from the Hub."""
 
 from __future__ import annotations
 

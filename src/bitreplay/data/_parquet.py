@@ -1,7 +1,6 @@
 """Images in tables as Hugging Face lays them out: local parquet files, or what its library downloaded.
 
-In the flow **images** → features → bits → memory/head → class this is one of the sources. A table has one column with
-encoded images and one with labels; which ones, the schema tells.
+A table has one column with encoded images and one with labels; which ones, the schema tells.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Scenarios: a data set whose classes arrive task by task.
 
-In the flow **images** → features → bits → memory/head → class a scenario says which images are there when. Task 0 is
-what the backbone is trained on; the tasks after it are learned with everything before them gone.
+A scenario says which images are there when. Task 0 is what the backbone is trained on; the tasks after it are learned
+with everything before them gone.
 """
 
 from __future__ import annotations

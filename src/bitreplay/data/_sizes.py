@@ -1,7 +1,4 @@
-"""How many classes each task has: the arithmetic of scenarios, and what to say when it does not come out.
-
-In the flow **images** → features → bits → memory/head → class it divides the classes among the tasks.
-"""
+"""How many classes each task has: the arithmetic of scenarios, and what to say when it does not come out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Which samples are for training and which for testing, where a data set does not say it itself.
-
-In the flow **images** → features → bits → memory/head → class the sources use it: digits, folders and tables.
-"""
+"""Which samples are for training and which for testing, where a data set does not say it itself."""
 
 from __future__ import annotations
 

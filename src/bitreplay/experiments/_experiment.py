@@ -117,7 +117,7 @@ class Table:
         Examples
         --------
         >>> Table("sizes", "Sizes", ["K", "final", "memory"], [[8, 0.6634, 8.2e6]], ["final"], ["memory"]).shown()
-        [['8', '66.3', '8.2 Mb']]
+        [['8', '66.3', '8.2 Mbit']]
         """
         return [[self._text(*cell) for cell in zip(self.columns, row, strict=True)] for row in self.rows]
 

@@ -1,7 +1,6 @@
 """BinaryMemory: quantised prototypes per class, from which old classes are drawn again.
 
-In the flow images → features → bits → **memory**/head → class this is all that is kept of a class: K prototypes of D
-values in q bits, K mixing weights, a count and a label.
+This is all that is kept of a class: K prototypes of D values in q bits, K mixing weights, a count and a label.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The binary classifier G of the fully binary network.
 
-In the flow images → features → bits → memory/**head** → class it decides from binary embeddings, with binary weights.
+It decides from binary embeddings, with binary weights.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Layers whose weights and inputs are ±1: what binary networks are built of.
 
-In the flow **images → features → bits → head** → class they make up encoders, and heads, that need no multiplication:
-a sum of products of ±1 is a count of equal bits. While they are trained their weights are latent floating-point numbers
-that only their sign is used of (Courbariaux et al. 2016, Binarized Neural Networks); :func:`keep_clipped` keeps those
-numbers where a gradient can still turn them round.
+They make up encoders, and heads, that need no multiplication: a sum of products of ±1 is a count of equal bits. While
+they are trained their weights are latent floating-point numbers that only their sign is used of (Courbariaux et al.
+2016, Binarized Neural Networks); :func:`keep_clipped` keeps those numbers where a gradient can still turn them round.
 """
 
 from __future__ import annotations

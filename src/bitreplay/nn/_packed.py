@@ -1,8 +1,7 @@
 """Binary layers in their final form: weights as packed bits, counted with integer arithmetic only (CPU).
 
-In the flow **images → features → bits → head** → class these do what the layers they are made from do, exactly, an
-order of magnitude faster and in a thirty-second of the memory. Values ±1 are bytes here, 0 and 1; a map has its
-channels last.
+These do what the layers they are made from do, exactly, an order of magnitude faster and in a thirty-second of the
+memory. Values ±1 are bytes here, 0 and 1; a map has its channels last.
 """
 
 from __future__ import annotations

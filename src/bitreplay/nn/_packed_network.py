@@ -1,7 +1,6 @@
 """A trained binary network as packed layers, from images to bits or scores.
 
-In the flow **images → features → bits → head → class** it is a network for use, not for training: integers and bits
-only, on a CPU, exactly what the PyTorch network computes.
+It is a network for use, not for training: integers and bits only, on a CPU, exactly what the PyTorch network computes.
 """
 
 from __future__ import annotations

@@ -104,8 +104,8 @@ class SizeReport:
         rule = "-" * len(lines[0])
         share = self.binary_macs / self.macs if self.macs else 0.0
         summary = (
-            f"{self.bits / 1e6:.2f} Mb ({self.bits / 8 / 2**20:.2f} MiB), of which {self.weight_bits / 1e6:.2f} Mb are "
-            f"binary weights; {100 * share:.1f} % of the MACs are binary"
+            f"{self.bits / 1e6:.2f} Mbit ({self.bits / 8 / 2**20:.2f} MiB), of which {self.weight_bits / 1e6:.2f} Mbit "
+            f"are binary weights; {100 * share:.1f} % of the MACs are binary"
         )
         return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], summary])
 
@@ -129,7 +129,7 @@ def size_report(network: nn.Module, input_shape: Sequence[int]) -> SizeReport:
     1      Linear             1,290   41,280    1,280
     -------------------------------------------------
     total                   132,362  172,352  132,352
-    0.17 Mb (0.02 MiB), of which 0.13 Mb are binary weights; 99.0 % of the MACs are binary
+    0.17 Mbit (0.02 MiB), of which 0.13 Mbit are binary weights; 99.0 % of the MACs are binary
     """
     names = {module: name for name, module in network.named_modules()}
     rows: list[SizeRow] = []

@@ -1,6 +1,6 @@
 """Straight-through estimators: the forward value of a step, the gradient of something smooth.
 
-In the flow images → features → **bits** → memory/head → class they are why what comes before the bits can be trained.
+They are why what comes before the bits can be trained.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The first layer of a binary network: pixels in a thermometer code, convolved.
 
-In the flow **images** → features → bits → memory/head → class it makes bits of the images themselves, so that nothing
-in the network is a number but sums of ±1.
+It makes bits of the images themselves, so that nothing in the network is a number but sums of ±1.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def markdown_table(runs: Sequence[RunResult]) -> str:
     >>> print(markdown_table([RunResult("GBM", 0, history)]))
     | method | average | final | forgetting | memory | working set | learning | labels |
     |:--|--:|--:|--:|--:|--:|--:|:--|
-    | GBM | 85.0 | 85.0 | - | 8.0 kb | 640 b | 0.50 s | pretrained: ImageNet |
+    | GBM | 85.0 | 85.0 | - | 8.0 kbit | 640 bit | 0.50 s | pretrained: ImageNet |
     <BLANKLINE>
     All methods: pretrained: ImageNet.
     Accuracy and forgetting in %. One seed (0): the spread is not known, and no best is marked.
@@ -126,10 +126,10 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
     >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)
     >>> console = Console(width=80, color_system=None)
     >>> console.print(terminal_table([RunResult("GBM", 0, history)]))  # doctest: +NORMALIZE_WHITESPACE
-                                                working
-    method  average  final  forgetting  memory      set  learning
-    ─────────────────────────────────────────────────────────────
-    GBM        85.0   85.0           -  8.0 kb    640 b    0.50 s
+                                                  working
+    method  average  final  forgetting    memory      set  learning
+    ───────────────────────────────────────────────────────────────
+    GBM        85.0   85.0           -  8.0 kbit  640 bit    0.50 s
     <BLANKLINE>
     Accuracy and forgetting in %. One seed (0): the spread is not known, and no best
     is marked.

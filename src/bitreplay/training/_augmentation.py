@@ -1,9 +1,8 @@
 """Augmentation: random variants of training images, made batch by batch on the device that trains.
 
-In the flow **images** → features → bits → memory/head → class it stands between the stored images and a backbone in
-training; it is never used for test images. kornia does the work. kornia takes no generator, so every call runs in a
-random state of its own, seeded by the caller: the same seed gives the same variants, whatever was drawn before, and the
-global random state is left as it was.
+It stands between the stored images and a backbone in training; it is never used for test images. kornia does the work.
+kornia takes no generator, so every call runs in a random state of its own, seeded by the caller: the same seed gives
+the same variants, whatever was drawn before, and the global random state is left as it was.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The training loop: one phase of task 0, from the first step to the last.
 
-In the flow **images → features → bits → head → class** it trains the whole line. Read it from top to bottom: `train`
-runs the epochs, `_train_epoch` the steps of one, `_evaluate` measures. Lightning Fabric knows the device, the precision
-and the other processes; every random number comes from (seed, phase, epoch, step).
+It trains the whole line. Read it from top to bottom: `train` runs the epochs, `_train_epoch` the steps of one,
+`_evaluate` measures. Lightning Fabric knows the device, the precision and the other processes; every random number
+comes from (seed, phase, epoch, step).
 """
 
 from __future__ import annotations

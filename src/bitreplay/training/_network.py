@@ -1,7 +1,4 @@
-"""The network that is trained on task 0: backbone, binarizer and G, with or without the binarizer.
-
-In the flow **images → features → bits → head → class** it is the whole line, for the classes of task 0.
-"""
+"""The network that is trained on task 0: backbone, binarizer and G, with or without the binarizer."""
 
 from __future__ import annotations
 

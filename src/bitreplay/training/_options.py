@@ -1,7 +1,6 @@
 """How task 0 is trained: the options, and the learning rates that follow from them.
 
-In the flow images → features → bits → memory/head → class they govern the training of the backbone, the only part that
-is ever trained for long.
+They govern the training of the backbone, the only part that is ever trained for long.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ PRESETS: dict[str, TrainingOptions] = {
         ste_schedule="one_cycle",
         evaluate_every=5,
     ),
-    # Ours: 54 minutes on two busy CPU cores, with 50 classes of CIFAR-100 and the binary network of ~1 Mb, which then
+    # Ours: 54 minutes on two busy CPU cores, with 50 classes of CIFAR-100 and the binary network of ~1 Mbit, which then
     # reaches 39.6 % accuracy.
     "cpu_binary": TrainingOptions(
         epochs=20,

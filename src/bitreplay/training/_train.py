@@ -1,9 +1,8 @@
 """Train a backbone on task 0: the way in.
 
-In the flow **images → features → bits → head → class** this makes the F that all methods share. It takes nine tenths of
-the time of an experiment, so its result is found again by a hash of everything that determines it. Each phase of the
-training is a result of its own: networks with different thermometers share their first phase, which is also the plain
-network that methods on features use.
+This makes the F that all methods share. It takes nine tenths of the time of an experiment, so its result is found again
+by a hash of everything that determines it. Each phase of the training is a result of its own: networks with different
+thermometers share their first phase, which is also the plain network that methods on features use.
 """
 
 from __future__ import annotations

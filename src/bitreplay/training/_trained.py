@@ -1,7 +1,7 @@
 """The result of training on task 0: a frozen backbone with everything that is needed to use it.
 
-In the flow images → features → bits → memory/head → class it is F, its binarizer and the first G. On disk it is one
-safetensors file with JSON metadata; reading it executes nothing.
+It is F, its binarizer and the first G. On disk it is one safetensors file with JSON metadata; reading it executes
+nothing.
 """
 
 from __future__ import annotations

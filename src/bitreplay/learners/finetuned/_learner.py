@@ -112,9 +112,9 @@ class FineTunedLearner(Learner):
         return backbone
 
     def _augmentation(self, recipe: Recipe) -> Augment | None:
-        height, width, channels = self.image_shape
         if recipe.augmentation == "none":
             return None
+        height, width, channels = self.image_shape
         return PaperAugmentation((height, width)) if recipe.augmentation == "paper" else StrongAugmentation(channels)
 
     def _scores(self, features: torch.Tensor) -> torch.Tensor:
@@ -298,4 +298,4 @@ class FineTunedLearner(Learner):
         self.__dict__.update(fresh.__dict__)
 
     def _loaded(self) -> None:
-        """Make what follows from `kept` and is not in it; most methods have nothing to do."""
+        """Make what follows from `kept`; most methods have nothing to do."""

@@ -1,7 +1,7 @@
 """The network of a method that trains all of it: a backbone, and a head that gets new outputs with every task.
 
-In the flow **images → features → head → class** it is the whole line. A head keeps the outputs of every task in tensors
-of their own, so that a method can freeze those of old tasks, distil them one by one, or drop some again.
+A head keeps the outputs of every task in tensors of their own, so that a method can freeze those of old tasks, distil
+them one by one, or drop some again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Recipes: how a method trains its network, as its authors published it, and the same within a smaller budget.
 
-In the flow **images → features → head → class** a recipe says how long and how fast the whole line is trained. What the
-loss is, is the method's.
+A recipe says how long and how fast the whole line is trained. What the loss is, is the method's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A task's samples as training wants them, with the number that each class has in the network; or an error.
-
-In the flow **images** → features → head → class it is where a task comes in, before anything changes.
-"""
+"""A task's samples as training wants them, with the number that each class has in the network; or an error."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The training loop of all methods that train the whole network: read it from top to bottom.
 
-In the flow **images → features → head → class** it trains the whole line for one task. A method gives it a function
-from a batch to a loss, and nothing else. Every random number comes from (seed, epoch, step), and the global random
-state is left alone.
+It trains the whole line for one task. A method gives it a function from a batch to a loss, and nothing else. Every
+random number comes from (seed, epoch, step), and the global random state is left alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """From images to a method on a frozen encoder: the adapter that owns the encoder and feeds the method.
 
-In the flow images → **features → bits** → memory/head → class it asks the encoder (which caches what it computed) for
-features or bits, whichever the method uses.
+It asks the encoder (which caches what it computed) for features or bits, whichever the method uses.
 """
 
 from __future__ import annotations

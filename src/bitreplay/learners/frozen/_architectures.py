@@ -1,7 +1,6 @@
 """G beyond one linear layer: the classifiers that a method with a memory can train by replay.
 
-In the flow images → features → bits → memory/**head** → class it says what the head is made of, in words that a command
-line can name.
+It says what the head is made of, in words that a command line can name.
 """
 
 from __future__ import annotations

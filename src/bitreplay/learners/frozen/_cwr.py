@@ -1,9 +1,8 @@
 """Latent replay with CWR*: the last layer is consolidated after every task (Vorabbi et al. 2024; sec. 5.1).
 
-In the flow images → features → bits → memory/**head** → class it stands between training and deciding. CWR* (Lomonaco
-et al. 2020; the rule as in the authors' ar1-pytorch) keeps consolidated weights cw of the last layer beside those that
-are trained, tw. Before a task tw is cw, and 0 for new classes. After it, for every class j of the new samples and the
-exemplars::
+It stands between training and deciding. CWR* (Lomonaco et al. 2020; the rule as in the authors' ar1-pytorch) keeps
+consolidated weights cw of the last layer beside those that are trained, tw. Before a task tw is cw, and 0 for new
+classes. After it, for every class j of the new samples and the exemplars::
 
     tw[j] <- tw[j] - m                                            m: the mean over all weights of these classes
     cw[j] <- tw[j]                                                if j is new
