@@ -110,12 +110,6 @@ class EEIL(WithExemplars):
     base_epochs, epochs : int, optional
         Passes over the samples of task 0, and of each later task; balanced training takes three quarters of these. By
         default what the preset says.
-    batch_size : int, optional
-        Images in a step; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
 
     Examples
     --------

@@ -85,14 +85,6 @@ class EWC(FineTunedLearner):
         Samples of a task that it is measured on.
     outputs : {"new", "all"}
         Which outputs the loss compares: those of the new classes by themselves, the others being frozen; or all.
-    base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
-    batch_size : int, optional
-        Images in a step; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
 
     Examples
     --------

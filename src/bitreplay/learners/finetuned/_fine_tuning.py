@@ -17,17 +17,6 @@ __all__ = ["FullFineTuning"]
 class FullFineTuning(FineTunedLearner):
     """Backbone and outputs go on training on the new task alone. It keeps nothing of old classes: 0 bits.
 
-    Parameters
-    ----------
-    base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
-    batch_size : int, optional
-        Images in a step; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
-
     Examples
     --------
     After a second task hardly any image of the first is recognised:

@@ -95,14 +95,8 @@ class TrainableGBM(FineTunedLearner):
         Weight of the distance of features from where they were.
     follow : bool
         Let prototypes follow the bits' flips.
-    base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
     batch_size : int, optional
         Images in a step, beside which old classes get their share of pseudo-exemplars; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
 
     Examples
     --------

@@ -64,14 +64,6 @@ class ICaRL(WithExemplars):
         Decide by the network's outputs, or by the nearest mean of a class's exemplars in feature space.
     exemplars : int
         E, images that are kept of a class.
-    base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
-    batch_size : int, optional
-        Images in a step; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
 
     Examples
     --------

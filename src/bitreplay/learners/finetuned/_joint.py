@@ -23,12 +23,6 @@ class FullJoint(FineTunedLearner):
     ----------
     base_epochs, epochs : int, optional
         Passes over the samples of task 0, and over all samples for each later task; by default what the preset says.
-    batch_size : int, optional
-        Images in a step; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
 
     Examples
     --------

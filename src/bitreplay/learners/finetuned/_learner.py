@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,13 +23,13 @@ from bitreplay.backbones import Preprocessing
 from bitreplay.data import Samples, Task
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Learner, Place
-from bitreplay.learners._text import from_text, to_text
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHead
 from bitreplay.learners.finetuned._recipe import Recipe
+from bitreplay.learners.finetuned._state import state_of, with_state
 from bitreplay.learners.finetuned._task import numbered_samples
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
-from bitreplay.training import PaperAugmentation, StrongAugmentation, as_arrays, default_preprocessing
+from bitreplay.training import PaperAugmentation, StrongAugmentation, default_preprocessing
 
 __all__ = ["FineTunedLearner", "Images", "Labels"]
 
@@ -43,6 +43,17 @@ BACKBONE_WEIGHTS, HEAD_WEIGHTS, TRAINING = range(3)  # what a seed is for
 @dataclass(kw_only=True, eq=False)
 class FineTunedLearner(Learner):
     """Base of the methods: see the module's docstring.
+
+    Parameters
+    ----------
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, and of each later task; by default what the preset says.
+    batch_size : int, optional
+        Images in a step; by default what the preset says.
+    learning_rate : float, optional
+        The highest of the schedule; by default the published one.
+    seed : int
+        Of everything random.
 
     Attributes
     ----------
@@ -203,11 +214,11 @@ class FineTunedLearner(Learner):
         if self.network is None:
             self.image_shape = images.shape[1:]
             self.preprocessing = default_preprocessing(self.context.backbone, task, self.context.backbone_options)
-            network, old = self._new_network(), None
+            network, old = self.new_network(), None
         else:  # what is trained is a copy: where that fails, nothing has changed
             network, old = copy.deepcopy(self.network), self.network.eval().requires_grad_(False)
         network.head.grow(self._n_outputs(len(task.classes)), self._generator(HEAD_WEIGHTS))
-        network = self._placed(network).requires_grad_(True)
+        network = self.placed(network).requires_grad_(True)
         self._train(network, old, images, targets)
         kept = self._remember(network, images, targets)
         self.network, self.kept = network.eval(), kept
@@ -230,11 +241,13 @@ class FineTunedLearner(Learner):
             )
         return self._encode(self.network, images)
 
-    def _new_network(self) -> GrowingNetwork:
+    def new_network(self) -> GrowingNetwork:
+        """A network without outputs, as it is before the first task."""
         backbone, n_features = self.context.new_backbone(self.image_shape, self._generator(BACKBONE_WEIGHTS))
         return GrowingNetwork(self._backbone(backbone), self.head_kind(n_features))
 
-    def _placed(self, network: GrowingNetwork) -> GrowingNetwork:
+    def placed(self, network: GrowingNetwork) -> GrowingNetwork:
+        """A network on the device, in the layout that is fastest there."""
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # twice as fast on a CPU
         return network.to(self.context.torch_device())
 
@@ -258,44 +271,11 @@ class FineTunedLearner(Learner):
 
     def state_dict(self) -> Arrays:
         """All that was learned, as arrays."""
-        if self.network is None:
-            raise InputError(f"{self.name} has not learned any class yet: call learn first")
-        about = {
-            "name": self.name,
-            "backbone": self.context.backbone,
-            "backbone_options": dict(self.context.backbone_options),
-            "preprocessing": asdict(self.preprocessing),
-            "image_shape": list(self.image_shape),
-            "outputs": list(self.network.head.sizes),
-        }
-        state: Arrays = {"method": to_text(about), "classes": self.classes, **as_arrays(self.network, "network.")}
-        return {**state, **{f"kept.{name}": np.asarray(value, order="C") for name, value in self.kept.items()}}
+        return state_of(self)
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `state_dict` of a method with the same options and network gave."""
-        fresh = copy.copy(self)  # it is filled first: where that fails, nothing has changed
-        try:
-            about = from_text(state["method"])
-            if (about["name"], about["backbone"]) != (self.name, self.context.backbone):
-                raise ValueError(f"it is one of {about['name']} with a {about['backbone']}")
-            fresh.image_shape = tuple(about["image_shape"])
-            own = about["preprocessing"]
-            fresh.preprocessing = Preprocessing(**{**own, "mean": tuple(own["mean"]), "std": tuple(own["std"])})
-            fresh.network = fresh._new_network()
-            for n_outputs in about["outputs"]:
-                fresh.network.head.grow(n_outputs, torch.Generator())
-            fresh.network.load_state_dict(
-                {n.removeprefix("network."): torch.tensor(v) for n, v in state.items() if n.startswith("network.")}
-            )
-            fresh.network = fresh._placed(fresh.network).eval()
-            fresh.kept = {n.removeprefix("kept."): np.array(v) for n, v in state.items() if n.startswith("kept.")}
-            fresh.classes = np.array(state["classes"], dtype=np.int64)
-            if missing := {*self.memory_arrays} - fresh.kept.keys():
-                raise ValueError(f"it has no {', '.join(sorted(missing))}")
-            fresh._loaded()
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise InputError(f"this is not a state of {self.name}: {error}") from None
-        self.__dict__.update(fresh.__dict__)
+        self.__dict__.update(with_state(self, state).__dict__)
 
     def _loaded(self) -> None:
         """Make what follows from `kept`; most methods have nothing to do."""

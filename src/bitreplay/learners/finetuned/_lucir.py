@@ -90,14 +90,6 @@ class LUCIR(WithExemplars):
         What the cosine of an exemplar's class must exceed new classes' by, and the weight of that loss.
     rivals : int
         K, new classes that each exemplar is held against.
-    base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
-    batch_size : int, optional
-        Images in a step; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
 
     Examples
     --------

@@ -24,17 +24,6 @@ __all__ = ["LwFMC"]
 class LwFMC(FineTunedLearner):
     """Distillation by sigmoids, on the new samples alone. It keeps nothing of old classes: 0 bits.
 
-    Parameters
-    ----------
-    base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
-    batch_size : int, optional
-        Images in a step; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
-
     Examples
     --------
     Without any memory, a part of the old images is still recognised, where fine-tuning recognises none:

@@ -76,14 +76,8 @@ class PASS(FineTunedLearner):
     ----------
     prototype_weight, distillation_weight : float
         Weights of the loss on old classes' means, and of the distance of features from where they were.
-    base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
     batch_size : int, optional
         Images in a step, each of which is shown in four rotations; by default what the preset says.
-    learning_rate : float, optional
-        The highest of the schedule; by default the published one.
-    seed : int
-        Of everything random.
 
     Examples
     --------

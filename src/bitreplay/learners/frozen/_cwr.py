@@ -42,24 +42,8 @@ class LatentReplayCWR(LatentReplay):
 
     Parameters
     ----------
-    exemplars : int
-        E, embeddings kept per class; all of them where a class has fewer samples.
-    selection : {"random", "herding"}
-        Which: any, or those whose mean is nearest to the mean of the class.
-    binarizer : {"thermometer", "heaviside"}
-        What makes bits of the features of an encoder that was not trained with a binarizer.
-    p, f : int
-        Thermometer bits per feature; width factor of Heaviside.
     architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What is trained, as for LatentReplay. Of a binary last layer the latent weights are consolidated.
-    epochs, min_steps : int
-        Passes over the new samples, and steps at least.
-    batch_size : int
-        Samples and exemplars of a step.
-    learning_rate : float, optional
-        By default one that suits the architecture and its inputs.
-    seed : int
-        Of which samples are kept, and of their order in training.
 
     Examples
     --------

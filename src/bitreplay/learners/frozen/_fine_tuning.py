@@ -18,21 +18,6 @@ __all__ = ["FineTuning"]
 class FineTuning(LinearHead):
     """A linear layer that goes on training on the new task alone. It keeps nothing of old classes: 0 bits.
 
-    Parameters
-    ----------
-    inputs : {"bits", "features"}
-        What the layer sees.
-    binarizer : {"thermometer", "heaviside"}
-        What makes bits of the features of an encoder that was not trained with a binarizer.
-    p, f : int
-        Thermometer bits per feature; width factor of Heaviside.
-    epochs, batch_size : int
-        Passes over the samples, and samples in a step.
-    learning_rate, weight_decay : float
-        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
-    seed : int
-        Order of the samples.
-
     Examples
     --------
     After a second task hardly any digit of the first is recognised:

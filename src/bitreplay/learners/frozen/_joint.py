@@ -21,21 +21,6 @@ class Joint(LinearHead):
 
     Its memory is therefore N * D bits, or N * d * 32 for features.
 
-    Parameters
-    ----------
-    inputs : {"bits", "features"}
-        What the layer sees.
-    binarizer : {"thermometer", "heaviside"}
-        What makes bits of the features of an encoder that was not trained with a binarizer.
-    p, f : int
-        Thermometer bits per feature; width factor of Heaviside.
-    epochs, batch_size : int
-        Passes over the samples, and samples in a step.
-    learning_rate, weight_decay : float
-        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
-    seed : int
-        Order of the samples.
-
     Examples
     --------
     Old classes are not forgotten, as every sample is kept:

@@ -29,7 +29,23 @@ __all__ = ["LinearHead", "check_training_options", "scale_of"]
 
 @dataclass(kw_only=True, eq=False)
 class LinearHead(OnBits):
-    """A linear layer trained by SGD; subclasses say on what."""
+    """A linear layer trained by SGD; subclasses say on what.
+
+    Parameters
+    ----------
+    inputs : {"bits", "features"}
+        What the layer sees.
+    binarizer : {"thermometer", "heaviside"}
+        What makes bits of the features of an encoder that was not trained with a binarizer.
+    p, f : int
+        Thermometer bits per feature; width factor of Heaviside.
+    epochs, batch_size : int
+        Passes over the samples, and samples in a step.
+    learning_rate, weight_decay : float
+        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
+    seed : int
+        Order of the samples.
+    """
 
     inputs: Uses = "bits"
     binarizer: BinarizerName = "thermometer"
