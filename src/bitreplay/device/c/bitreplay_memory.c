@@ -1,0 +1,246 @@
+/* The memory, and decisions by Bayes: scores straight from the stored codes. */
+#include "bitreplay_internal.h"
+
+static int in_range(const bitreplay_layout *layout)
+{
+    return layout->features >= 1 && layout->bits >= 1 && layout->bits <= 8 && layout->prototypes >= 1 &&
+           layout->starts >= 1 && layout->steps >= 1 && layout->min_count >= 1 && layout->log_probability != NULL;
+}
+
+bitreplay_status bitreplay_open(const bitreplay_layout *layout, bitreplay_memory *memory, uint32_t *words,
+                                uint32_t capacity)
+{
+    if (layout == NULL || memory == NULL || words == NULL || !in_range(layout))
+        return BITREPLAY_BAD_ARGUMENT;
+    memory->words = words;
+    memory->room = words;
+    memory->capacity = capacity;
+    memory->used = 0;
+    memory->classes = 0;
+    return BITREPLAY_OK;
+}
+
+bitreplay_status bitreplay_copy(const bitreplay_memory *from, bitreplay_memory *to)
+{
+    if (from == NULL || to == NULL)
+        return BITREPLAY_BAD_ARGUMENT;
+    if (to->room == NULL)
+        return BITREPLAY_READ_ONLY;
+    if (from->used > to->capacity)
+        return BITREPLAY_FULL;
+    memmove(to->room, from->words, (size_t)from->used * 4u);
+    to->used = from->used;
+    to->classes = from->classes;
+    return BITREPLAY_OK;
+}
+
+uint32_t bitreplay_find(const bitreplay_layout *layout, const bitreplay_memory *memory, uint32_t label)
+{
+    uint32_t at = 0;
+    while (at < memory->used && memory->words[at] != label)
+        at += record_words(layout, memory->words[at + 2]);
+    return at;
+}
+
+bitreplay_status bitreplay_label(const bitreplay_layout *layout, const bitreplay_memory *memory, uint32_t position,
+                                 uint32_t *label)
+{
+    uint32_t at = 0;
+    if (layout == NULL || memory == NULL || label == NULL)
+        return BITREPLAY_BAD_ARGUMENT;
+    if (position >= memory->classes)
+        return BITREPLAY_UNKNOWN_CLASS;
+    while (position-- > 0)
+        at += record_words(layout, memory->words[at + 2]);
+    *label = memory->words[at];
+    return BITREPLAY_OK;
+}
+
+bitreplay_status bitreplay_forget(const bitreplay_layout *layout, bitreplay_memory *memory, uint32_t label)
+{
+    uint32_t at, size;
+    if (layout == NULL || memory == NULL)
+        return BITREPLAY_BAD_ARGUMENT;
+    if (memory->room == NULL)
+        return BITREPLAY_READ_ONLY;
+    at = bitreplay_find(layout, memory, label);
+    if (at == memory->used)
+        return BITREPLAY_UNKNOWN_CLASS;
+    size = record_words(layout, memory->words[at + 2]);
+    memory->used -= size;
+    memory->classes -= 1;
+    memmove(memory->room + at, memory->room + at + size, (size_t)(memory->used - at) * 4u);
+    memset(memory->room + memory->used, 0, (size_t)size * 4u);
+    return BITREPLAY_OK;
+}
+
+/* ------------------------------------------------------------------ scores
+ *
+ * Of a bit z and a code v, which stands for mu = v / M with M = 2^q - 1, the probability is mu if z is set, else
+ * 1 - mu, which is what M - v stands for: v with all its bits turned. So x = ~(v ^ z), plane by plane, is the code
+ * whose logarithm the table holds, and the score is the sum of T[x] over all bits.
+ *
+ * For up to four planes a, b, c, d that sum is one of counts: T as a polynomial of the planes' bits,
+ * T[x] = t_0 + t_a a + t_b b + t_ab ab + ..., needs the number of set bits of a, b, a & b, ... only. What fills up the
+ * last word has z = v = 0, so x = M, and is taken off again. All of it is exact: sums are modulo 2^32, and the result
+ * lies within 65535 * 32768 + 90900 < 2^31, the second summand being the most that a mixing weight's logarithm can be.
+ */
+
+static inline uint32_t entry(const int16_t *table, uint32_t code)
+{
+    const int32_t value = table[code];
+    return (uint32_t)value;
+}
+
+/* Counts of three planes: seven products, for q = 3, the size that memories have by default. */
+static uint32_t sum_of_three(const uint32_t *planes, const uint32_t *bits, uint32_t n_words, const int16_t *table)
+{
+    const uint32_t *second = planes + n_words, *third = second + n_words;
+    uint32_t t[8], a = 0, b = 0, c = 0, ab = 0, ac = 0, bc = 0, abc = 0, i;
+    for (i = 0; i < 8; i++)
+        t[i] = entry(table, i);
+    for (i = 0; i < n_words; i++) {
+        uint32_t z = ~bits[i];
+        uint32_t x = planes[i] ^ z, y = second[i] ^ z, w = third[i] ^ z;
+        a += bit_count(x);
+        b += bit_count(y);
+        c += bit_count(w);
+        ab += bit_count(x & y);
+        ac += bit_count(x & w);
+        y &= w;
+        bc += bit_count(y);
+        abc += bit_count(x & y);
+    }
+    return 32u * n_words * t[0] + a * (t[4] - t[0]) + b * (t[2] - t[0]) + c * (t[1] - t[0]) +
+           ab * (t[6] - t[4] - t[2] + t[0]) + ac * (t[5] - t[4] - t[1] + t[0]) + bc * (t[3] - t[2] - t[1] + t[0]) +
+           abc * (t[7] - t[6] - t[5] - t[3] + t[4] + t[2] + t[1] - t[0]);
+}
+
+/* Up to four planes, product by product. The coefficient of a product of planes S is the sum of T over all subsets of
+ * S, with a minus sign where an odd number of planes is missing. */
+static uint32_t sum_of_products(const uint32_t *planes, const uint32_t *bits, uint32_t n_words, unsigned q,
+                                const int16_t *table)
+{
+    uint32_t sum = 32u * n_words * entry(table, 0);
+    uint32_t set, subset, i;
+    unsigned p;
+    for (set = 1; set < 1u << q; set++) {
+        uint32_t coefficient = 0, count = 0;
+        for (subset = 0; subset <= set; subset++) {
+            if ((subset & set) == subset) {
+                const uint32_t value = entry(table, subset);
+                coefficient += bit_count(set ^ subset) % 2u ? 0u - value : value;
+            }
+        }
+        for (i = 0; i < n_words; i++) {
+            uint32_t z = ~bits[i], product = 0xFFFFFFFFu;
+            for (p = 0; p < q; p++) {
+                if (set >> (q - 1u - p) & 1u)
+                    product &= planes[p * n_words + i] ^ z;
+            }
+            count += bit_count(product);
+        }
+        sum += coefficient * count;
+    }
+    return sum;
+}
+
+/* Any number of planes, bit by bit. */
+static uint32_t sum_of_entries(const uint32_t *planes, const uint32_t *bits, uint32_t n_words, unsigned q,
+                               const int16_t *table)
+{
+    uint32_t sum = 0, i, j;
+    unsigned p;
+    for (i = 0; i < n_words; i++) {
+        uint32_t z = ~bits[i], x[8];
+        for (p = 0; p < q; p++)
+            x[p] = planes[p * n_words + i] ^ z;
+        for (j = 0; j < 32u; j++) {
+            uint32_t code = 0;
+            for (p = 0; p < q; p++)
+                code = code << 1 | (x[p] >> j & 1u);
+            sum += entry(table, code);
+        }
+    }
+    return sum;
+}
+
+static int32_t prototype_score(const bitreplay_layout *layout, const uint32_t *planes, const uint32_t *bits)
+{
+    const int16_t *table = layout->log_probability;
+    const unsigned q = layout->bits;
+    const uint32_t n_words = BITREPLAY_WORDS(layout->features);
+    const uint32_t filling = 32u * n_words - layout->features;
+    uint32_t sum = q == 3u   ? sum_of_three(planes, bits, n_words, table)
+                   : q <= 4u ? sum_of_products(planes, bits, n_words, q, table)
+                             : sum_of_entries(planes, bits, n_words, q, table);
+    return as_signed(sum - filling * entry(table, (1u << q) - 1u));
+}
+
+/* The score of the best prototype of a record. */
+static int32_t class_score(const bitreplay_layout *layout, const uint32_t *record, const uint32_t *bits)
+{
+    const uint32_t k = record[2], plane_words = (uint32_t)layout->bits * BITREPLAY_WORDS(layout->features);
+    const uint32_t *weights = record + RECORD_HEAD, *planes = weights + (k + 1u) / 2u;
+    uint32_t total = 0, i; /* at most 65535 * 65535 < 2^32 */
+    int32_t best = INT32_MIN, all;
+    for (i = 0; i < k; i++)
+        total += weights[i / 2u] >> (16u * (i % 2u)) & 0xFFFFu;
+    all = bitreplay_logarithm(total);
+    for (i = 0; i < k; i++, planes += plane_words) {
+        const uint32_t weight = weights[i / 2u] >> (16u * (i % 2u)) & 0xFFFFu;
+        const int32_t score = prototype_score(layout, planes, bits) + bitreplay_logarithm(weight) - all;
+        if (score > best)
+            best = score;
+    }
+    return best;
+}
+
+static bitreplay_status check(const bitreplay_layout *layout, const bitreplay_memory *memory, const uint32_t *bits)
+{
+    if (layout == NULL || memory == NULL || bits == NULL)
+        return BITREPLAY_BAD_ARGUMENT;
+    if (!padding_is_zero(bits, layout->features))
+        return BITREPLAY_BAD_BITS;
+    return memory->classes == 0 ? BITREPLAY_EMPTY : BITREPLAY_OK;
+}
+
+bitreplay_status bitreplay_scores(const bitreplay_layout *layout, const bitreplay_memory *memory, const uint32_t *bits,
+                                  int32_t *scores, uint32_t n_scores)
+{
+    uint32_t at = 0, position;
+    bitreplay_status status = check(layout, memory, bits);
+    if (status != BITREPLAY_OK)
+        return status;
+    if (scores == NULL)
+        return BITREPLAY_BAD_ARGUMENT;
+    if (n_scores < memory->classes)
+        return BITREPLAY_TOO_SMALL;
+    for (position = 0; position < memory->classes; position++) {
+        scores[position] = class_score(layout, memory->words + at, bits);
+        at += record_words(layout, memory->words[at + 2]);
+    }
+    return BITREPLAY_OK;
+}
+
+bitreplay_status bitreplay_predict(const bitreplay_layout *layout, const bitreplay_memory *memory, const uint32_t *bits,
+                                   uint32_t *label, int32_t *score)
+{
+    uint32_t at;
+    int32_t best = INT32_MIN;
+    bitreplay_status status = check(layout, memory, bits);
+    if (status != BITREPLAY_OK)
+        return status;
+    if (label == NULL)
+        return BITREPLAY_BAD_ARGUMENT;
+    for (at = 0; at < memory->used; at += record_words(layout, memory->words[at + 2])) {
+        const int32_t found = class_score(layout, memory->words + at, bits);
+        if (at == 0 || found > best) {
+            best = found;
+            *label = memory->words[at];
+        }
+    }
+    if (score != NULL)
+        *score = best;
+    return BITREPLAY_OK;
+}
