@@ -138,7 +138,11 @@ class CMemory:
 
     def enrol(self, label: int, samples: Words, short: str = "") -> Status:
         n, k = len(samples), self.python_layout.prototypes_for(len(samples))
-        sizes = {"counts": self.python_layout.features + 3 * k, "shares": n * k, "levels": k * self.python_layout.features}
+        sizes = {
+            "counts": self.python_layout.features + 3 * k,
+            "shares": n * k,
+            "levels": k * self.python_layout.features,
+        }
         kinds = {"counts": np.uint32, "shares": np.uint16, "levels": np.uint8}
         if short:
             sizes[short] -= 1

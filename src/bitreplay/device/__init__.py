@@ -5,9 +5,11 @@ specification of the C sources in the folder `c`, which :func:`export_c` writes 
 """
 
 from bitreplay.device._blocks import newest, read_block
+from bitreplay.device._export import export_c
 from bitreplay.device._head import IntegerHead
 from bitreplay.device._layout import Layout, short_fingerprint
 from bitreplay.device._memory import DeviceMemory
+from bitreplay.device._model import DeviceModel
 from bitreplay.device._network import DeviceLayer, DeviceNetwork
 from bitreplay.device._records import Record, words_of
 from bitreplay.device._sources import library_folder
@@ -19,12 +21,14 @@ __all__ = [
     "DeviceError",
     "DeviceLayer",
     "DeviceMemory",
+    "DeviceModel",
     "DeviceNetwork",
     "IntegerHead",
     "IntegerThresholds",
     "Layout",
     "Record",
     "Status",
+    "export_c",
     "library_folder",
     "newest",
     "read_block",

@@ -57,7 +57,7 @@ class Hands:
 
     def owners(self) -> npt.NDArray[np.intp]:
         """(n,) the prototype with the largest share in each sample, the first of equals."""
-        return self.shares.argmax(axis=1)
+        return np.asarray(self.shares.argmax(axis=1))
 
 
 def fit_prototypes(bits: PackedBits, layout: Layout) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint8]]:

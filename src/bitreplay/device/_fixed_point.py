@@ -80,4 +80,4 @@ def scaled_logarithms(n_levels: int, clamp: float) -> npt.NDArray[np.int16]:
     [-10345, -4500, -1661, -342]
     """
     mu = np.clip(np.arange(n_levels + 1) / n_levels, clamp, 1 - clamp)
-    return np.rint(SCALE * np.log(mu)).astype(np.int16)
+    return np.asarray(np.rint(SCALE * np.log(mu)), dtype=np.int16)

@@ -29,7 +29,9 @@ SHIFT = 16  # further binary digits of the scales of squared rows: they keep mor
 MOST_DIGITS = 14  # ours: binary digits behind the point of a product; squares then have 28
 PRODUCT_BITS = 24  # a product of a squared row, with these digits, is below 2^24: see bitreplay_head.c
 LARGEST = 2**31 - 1
-CUTS = np.linspace(0.3, 1, 15)  # ours: benchmarks/device_heads.py; what of a row's largest weight is its largest integer
+CUTS = np.linspace(
+    0.3, 1, 15
+)  # ours: benchmarks/device_heads.py; what of a row's largest weight is its largest integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,11 @@ class IntegerHead:
         weight_bits = integer("weight_bits", weight_bits, 2, 8)
         if w.ndim != 3 or not w.size or o.shape != w.shape[:2]:
             raise InputError(f"rows must be (classes, 1 + squares, D) with an offset each; got {w.shape} and {o.shape}")
-        for name, number, most in (("classes", len(w), 65535), ("squares", w.shape[1] - 1, 255), ("D", w.shape[2], 65535)):
+        for name, number, most in (
+            ("classes", len(w), 65535),
+            ("squares", w.shape[1] - 1, 255),
+            ("D", w.shape[2], 65535),
+        ):
             if number > most:
                 raise InputError(f"a head in integers has at most {most} {name}; got {number}")
         if not np.isfinite(w).all() or not np.isfinite(o).all():
@@ -93,7 +99,9 @@ class IntegerHead:
         return cls._fixed(whole, np.rint(biases).astype(np.int64), units, weight_bits)
 
     @classmethod
-    def _fixed(cls, weights: Integers, biases: Integers, units: npt.NDArray[np.float64], weight_bits: int) -> IntegerHead:
+    def _fixed(
+        cls, weights: Integers, biases: Integers, units: npt.NDArray[np.float64], weight_bits: int
+    ) -> IntegerHead:
         """Choose the binary digits: as many as the largest possible product leaves room for."""
         reach = np.maximum(  # of each row: what its sum can be at most, whatever the bits
             np.abs(np.maximum(weights, 0).sum(axis=2) + biases), np.abs(np.minimum(weights, 0).sum(axis=2) + biases)
@@ -121,17 +129,17 @@ class IntegerHead:
     @property
     def squares(self) -> int:
         """Rows of a class whose products are squared."""
-        return self.weights.shape[1] - 1
+        return int(self.weights.shape[1]) - 1
 
     @property
     def n_features(self) -> int:
         """D."""
-        return self.weights.shape[2]
+        return int(self.weights.shape[2])
 
     @property
     def size_bits(self) -> int:
-        """Bits of all weights, with 64 for scale and bias of every row."""
-        return math.prod(self.weights.shape[:2]) * (self.n_features * self.weight_bits + 64)
+        """Bits in flash: planes of whole words, and 64 for scale and bias of every row."""
+        return math.prod(self.weights.shape[:2]) * (32 * -(-self.n_features // 32) * self.weight_bits + 64)
 
     @property
     def planes(self) -> Words:
@@ -160,7 +168,7 @@ class IntegerHead:
 
     def predict(self, samples: BitsLike) -> npt.NDArray[np.uint32]:
         """The number of the class with the best score, the first of equals."""
-        return self.scores(samples).argmax(axis=1).astype(np.uint32)
+        return np.asarray(self.scores(samples).argmax(axis=1), dtype=np.uint32)
 
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, IntegerHead):
@@ -177,7 +185,7 @@ class IntegerHead:
 def _round(weights: npt.NDArray[np.float64], top: int) -> tuple[npt.NDArray[np.float64], Integers]:
     """The unit of each row, and its weights in units, from -top to top.
 
-    A few large weights are cut off where that lets all others be finer: of some units, the one with the smallest squared
+    A few large weights are cut off where that lets all others be finer: of some units, that with the smallest squared
     error is taken. At four bits that is worth half a point, at three bits two.
     """
     largest = np.abs(weights).max(axis=2)

@@ -85,7 +85,7 @@ class Layout:
     @property
     def top(self) -> int:
         """2^q - 1: the code of 1."""
-        return 2**self.bits - 1
+        return (1 << self.bits) - 1
 
     @property
     def log_probabilities(self) -> npt.NDArray[np.int16]:

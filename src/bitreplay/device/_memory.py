@@ -126,7 +126,7 @@ class DeviceMemory:
 
     def predict(self, samples: BitsLike) -> npt.NDArray[np.uint32]:
         """The label with the best score, the first of equals."""
-        return np.array(self.labels, dtype=np.uint32)[self.scores(samples).argmax(axis=1)]
+        return np.asarray(np.array(self.labels, dtype=np.uint32)[self.scores(samples).argmax(axis=1)])
 
     def _bits(self, samples: BitsLike) -> PackedBits:
         bits = pack(samples)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -128,7 +129,8 @@ class DeviceNetwork:
         if not modules or not isinstance(modules[0], ThermometerConv2d):
             raise InputError("a network for a device begins with a ThermometerConv2d, as BinaryVGG does")
         first = modules[0]
-        shape, layers, at = (image_size, image_size), [], 0
+        shape, at = (image_size, image_size), 0
+        layers: list[DeviceLayer] = []
         while at < len(modules):
             module = modules[at]
             if isinstance(module, nn.Flatten):
@@ -152,8 +154,8 @@ class DeviceNetwork:
     @property
     def map_words(self) -> int:
         """32-bit words for the maps: what a layer reads and what it writes lie side by side."""
-        pairs = zip(self.layers[1:], self.layers[2:], strict=False)
-        return max([self.layers[-1].map_words, self.layers[1].map_words, *(a.map_words + b.map_words for a, b in pairs)])
+        maps = [layer.map_words for layer in self.layers[1:]]  # pixels and the embedding are the caller's
+        return max([0, *maps, *(read + written for read, written in pairwise(maps))])
 
     @property
     def scratch_words(self) -> int:

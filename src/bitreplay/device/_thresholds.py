@@ -82,7 +82,7 @@ class IntegerThresholds:
         n_features = integer("n_features", n_features, 1)
         floats, strictly = _float_thresholds(binarizer, n_features)
         if n_features * floats.shape[1] > 65535:
-            raise InputError(f"a device takes up to 65535 bits; {n_features} features make {n_features * floats.shape[1]}")
+            raise InputError(f"a device takes up to 65535 bits; these features make {n_features * floats.shape[1]}")
         if feature_type == "float32":
             if scale != 1 or zero_point != 0:
                 raise InputError("scale and zero_point are for features that are integers")
@@ -94,7 +94,7 @@ class IntegerThresholds:
 
     @property
     def per_input(self) -> int:
-        """p."""
+        """Thresholds of a feature: p."""
         return int(self.values.shape[1])
 
     @property
@@ -129,7 +129,7 @@ def _float_thresholds(binarizer: Binarizer, n_features: int) -> tuple[npt.NDArra
         return np.zeros((1, 1), dtype=np.float32), False
     if not isinstance(binarizer, Thermometer):
         raise InputError(
-            f"thresholds exist for Thermometer and Native; {type(binarizer).__name__} has to run before the device's part"
+            f"thresholds exist for Thermometer and Native; {type(binarizer).__name__} must run before the device's part"
         )
     values = binarizer.thresholds.cpu().numpy().reshape(-1, binarizer.p)
     if binarizer.calibrated and len(values) != n_features:
