@@ -12,6 +12,7 @@ from bitreplay.device._memory import DeviceMemory
 from bitreplay.device._model import DeviceModel
 from bitreplay.device._network import DeviceLayer, DeviceNetwork
 from bitreplay.device._records import Record, words_of
+from bitreplay.device._render import array as c_array
 from bitreplay.device._sources import library_folder
 from bitreplay.device._status import BlockError, DeviceError, Status
 from bitreplay.device._thresholds import IntegerThresholds
@@ -28,6 +29,7 @@ __all__ = [
     "Layout",
     "Record",
     "Status",
+    "c_array",
     "export_c",
     "library_folder",
     "newest",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,19 @@ from bitreplay.errors import InputError
 __all__ = ["array", "comment", "is_name", "text"]
 
 WIDTH = 116
-TYPES = {np.dtype(kind): f"{kind}_t" for kind in ("int8", "uint8", "int16", "uint16", "int32", "uint32")}
+# Of each type, what C calls it, and how its values are written.
+TYPES: dict[np.dtype[Any], tuple[str, Callable[[Any], str]]] = {
+    np.dtype("int8"): ("int8_t", str),
+    np.dtype("uint8"): ("uint8_t", str),
+    np.dtype("int16"): ("int16_t", str),
+    np.dtype("int32"): ("int32_t", lambda value: str(value) if value > -(2**31) else "INT32_MIN"),  # no number in C
+    np.dtype("uint32"): ("uint32_t", "0x{:X}u".format),
+    np.dtype("float32"): ("float", lambda value: f"{value.hex()}f"),  # exact
+}
 
 
-def array(name: str, values: npt.NDArray[Any], *, static: bool = True) -> str:
-    """A constant array.
+def array(name: str, values: npt.NDArray[Any], attribute: str = "") -> str:
+    """A constant array of one or two dimensions, as C; `attribute` stands behind its name.
 
     Examples
     --------
@@ -27,19 +36,28 @@ def array(name: str, values: npt.NDArray[Any], *, static: bool = True) -> str:
         3, -1,
     };
     <BLANKLINE>
+    >>> print(array("rows", np.array([[1, 2], [3, 4]], dtype=np.uint8)))
+    static const uint8_t rows[2][2] = {
+        {1, 2},
+        {3, 4},
+    };
+    <BLANKLINE>
     """
-    flat = np.asarray(values).reshape(-1)
-    flat = flat if flat.size else np.zeros(1, flat.dtype)  # C has no arrays of nothing
-    if flat.dtype == np.float32:
-        kind, cells = "float", [f"{float(value).hex()}f" for value in flat]  # exact
-    elif flat.dtype == np.uint32:
-        kind, cells = "uint32_t", [f"0x{value:X}u" for value in flat.tolist()]
-    elif flat.dtype == np.int32:  # -2147483648 is no number in C, but a minus and one that is too large
-        kind, cells = "int32_t", [str(value) if value > -(2**31) else "INT32_MIN" for value in flat.tolist()]
+    if values.ndim not in (1, 2) or values.dtype not in TYPES:
+        raise InputError(f"C gets arrays of one or two dimensions; got {values.dtype} of shape {values.shape}")
+    values = values if values.size else np.zeros(1, values.dtype)  # C has no arrays of nothing
+    kind, cell = TYPES[values.dtype]
+    if values.ndim == 1:
+        lines = [_wrapped(", ".join(map(cell, values.tolist())) + ",", "    ")]
     else:
-        kind, cells = TYPES[flat.dtype], [str(value) for value in flat.tolist()]
-    body = textwrap.fill(", ".join(cells) + ",", WIDTH, initial_indent="    ", subsequent_indent="    ")
-    return f"{'static ' if static else ''}const {kind} {name}[{len(cells)}] = {{\n{body}\n}};\n"
+        lines = [_wrapped("{" + ", ".join(map(cell, row)) + "},", "    ") for row in values.tolist()]
+    sizes = "".join(f"[{n}]" for n in values.shape)
+    named = f"{name}{sizes} {attribute}".strip()
+    return f"static const {kind} {named} = {{\n" + "\n".join(lines) + "\n};\n"
+
+
+def _wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent + " ", break_on_hyphens=False)
 
 
 def text(value: str) -> str:

@@ -126,8 +126,8 @@ def selftest_source(model: DeviceModel, name: str, room: int, samples: int, embe
     chances = np.concatenate([likely, np.full_like(likely, 0.5)])
     bits = pack(rng.random(chances.shape) < chances)
     arrays = [
-        _rows("enrolled", words_of(enrolled)),
-        _rows("vectors", words_of(bits)),
+        array("enrolled", words_of(enrolled)),
+        array("vectors", words_of(bits)),
         array("bayes_labels", tested.predict(bits)),
         array("bayes_scores", tested.scores(bits).max(axis=1)),
     ]
@@ -140,11 +140,14 @@ def selftest_source(model: DeviceModel, name: str, room: int, samples: int, embe
         checks.append(HEAD_CHECK)
     if model.thresholds is not None:
         features = _features(model.thresholds, rng)
-        arrays += [_rows("features", features), _rows("feature_bits", words_of(model.thresholds.pack(features)))]
+        arrays += [array("features", features), array("feature_bits", words_of(model.thresholds.pack(features)))]
         kind = {"uint8": "u8", "int8": "s8", "int16": "s16", "float32": "float"}[model.thresholds.feature_type]
         checks.append(FEATURES_CHECK.replace("{kind}", kind))
     if embeddings is not None:
-        arrays += [_rows("images", embeddings.images), _rows("image_bits", words_of(embeddings.bits))]
+        arrays += [
+            array("images", embeddings.images.reshape(IMAGES, -1)),
+            array("image_bits", words_of(embeddings.bits)),
+        ]
         checks.append(NETWORK_CHECK)
         buffers.append("static uint32_t maps[{big}_NETWORK_SCRATCH_WORDS];\n")
     if model.thresholds is not None or embeddings is not None:
@@ -183,13 +186,3 @@ def _features(thresholds: IntegerThresholds, rng: np.random.Generator) -> npt.ND
     near = thresholds.values[:, 0].astype(np.int64) + rng.integers(-1, 3, shape)
     far = rng.integers(limits.min, limits.max + 1, shape)
     return np.where(rng.random(shape) < 0.5, near, far).clip(limits.min, limits.max).astype(limits.dtype)
-
-
-def _rows(name: str, values: npt.NDArray[Any]) -> str:
-    """A constant array of rows."""
-    flat = array(name, values.reshape(len(values), -1))
-    row = int(np.prod(values.shape[1:]))
-    head, _, body = flat.partition(f"[{values.size}] = {{")
-    cells = [cell for cell in body.replace("\n", " ").removesuffix("}; ").split(",") if cell.strip()]
-    lines = [f"    {{{', '.join(cell.strip() for cell in cells[i : i + row])}}},\n" for i in range(0, len(cells), row)]
-    return f"{head}[{len(values)}][{row}] = {{\n" + "".join(lines) + "};\n"

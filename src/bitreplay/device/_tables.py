@@ -110,15 +110,15 @@ def model_source(model: DeviceModel, name: str) -> str:
         kind = C_TYPES.get(t.feature_type, FLOAT_TYPE)
         stride = 0 if t.shared else t.per_input
         parts += [
-            array("threshold_values", t.values.astype(VALUES[t.feature_type])),
+            array("threshold_values", t.values.reshape(-1).astype(VALUES[t.feature_type])),
             f"const {kind} {name}_thresholds = {{{t.inputs}, {t.per_input}, {stride}, threshold_values}};\n",
         ]
     if model.head is not None:
         h = model.head
         parts += [
-            array("head_planes", h.planes),
-            array("head_biases", h.biases),
-            array("head_scales", h.scales),
+            array("head_planes", h.planes.reshape(-1)),
+            array("head_biases", h.biases.reshape(-1)),
+            array("head_scales", h.scales.reshape(-1)),
             f"const bitreplay_head {name}_head = {{{h.n_features}, {h.n_classes}, {h.squares}, {h.weight_bits}, "
             f"{h.shift}, {h.score_shift}, head_planes, head_biases, head_scales}};\n",
         ]
@@ -131,7 +131,7 @@ def _network_source(network: DeviceNetwork, name: str) -> str:
     parts, rows = [], []
     for number, layer in enumerate(network.layers):
         for part in ("weights", "limits", "flips"):
-            parts.append(array(f"{part}_{number}", getattr(layer, part)))
+            parts.append(array(f"{part}_{number}", getattr(layer, part).reshape(-1)))
         shape = (layer.height, layer.width, layer.channels, layer.outputs, layer.groups)
         kernel = (layer.size, layer.stride, layer.padding, int(layer.pool))
         cells = ", ".join(map(str, (*shape, *kernel)))
