@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <string.h>
 
-uint32_t board_stack_bytes(void);
-
 static uint32_t words[MODEL_MEMORY_WORDS];
 static uint32_t samples[MODEL_SAMPLES][MODEL_WORDS];
 BITREPLAY_SCRATCH(scratch, MODEL_SAMPLES, MODEL_PROTOTYPES, MODEL_FEATURES);

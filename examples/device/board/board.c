@@ -16,8 +16,11 @@ static void fault(void)
     board_exit(3);
 }
 
-__attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
-    (void (*)(void))(&stack_top), reset, fault, fault, fault, fault, fault, 0, 0, 0, 0, fault, fault, 0, fault, fault};
+/* What the processor finds at address 0: where the stack begins, and what to do on reset and on faults. */
+__attribute__((section(".vectors"), used)) static const struct {
+    uint32_t *stack;
+    void (*handlers[15])(void);
+} vectors = {&stack_top, {reset, fault, fault, fault, fault, fault, 0, 0, 0, 0, fault, fault, 0, fault, fault}};
 
 #define STACK_FILL 0xC5C5C5C5u
 
@@ -31,7 +34,6 @@ void reset(void)
     board_exit(main());
 }
 
-uint32_t board_stack_bytes(void);
 uint32_t board_stack_bytes(void)
 {
     const uint32_t *word = &bss_end;

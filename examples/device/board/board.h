@@ -19,6 +19,9 @@ void board_exit(int code);
 uint32_t board_ticks(void);
 uint32_t board_instructions(uint32_t ticks_before, uint32_t ticks_after);
 
+/* How far the stack has reached since reset. */
+uint32_t board_stack_bytes(void);
+
 /* Opens a file of the host for reading, by the name on the emulator's command line; -1 if there is none. */
 int32_t board_open(void);
 

@@ -23,14 +23,6 @@ typedef struct {
     int32_t *offsets, *scores;
 } fit;
 
-static uint32_t bit_length(uint32_t x)
-{
-    uint32_t length = 0;
-    for (; x != 0; x >>= 1)
-        length++;
-    return length;
-}
-
 static void add_up(fit *f)
 {
     const uint16_t *share = f->scratch->shares;
@@ -73,8 +65,8 @@ static uint32_t mean(uint32_t counted, uint32_t mass, uint32_t shift, uint32_t t
 
 static uint32_t mean_shift(uint32_t mass)
 {
-    const uint32_t length = bit_length(mass);
-    return length > 24u ? length - 24u : 0u;
+    const uint32_t zeros = leading_zeros(mass);
+    return zeros < 8u ? 8u - zeros : 0u;
 }
 
 /* The M-step: a byte for every value of every prototype. */
@@ -281,7 +273,7 @@ static void write_record(const fit *f, uint32_t *record, uint32_t label)
         if (f->masses[k] > heaviest)
             heaviest = f->masses[k];
     }
-    shift = bit_length(heaviest) - 16u; /* it has at least the 16 bits of ONE; 65535 * 65535 + 32767 < 2^32 */
+    shift = 16u - leading_zeros(heaviest); /* it has at least the 16 bits of ONE; 65535 * 65535 + 32767 < 2^32 */
     for (k = 0; k < f->k; k++, planes += q * f->n_words) {
         const uint32_t mass = f->masses[k], bits_off = mean_shift(mass);
         uint32_t weight = ((mass >> shift) * 65535u + (heaviest >> shift) / 2u) / (heaviest >> shift);

@@ -21,6 +21,13 @@ static inline uint32_t byte_counts(uint32_t x)
     return (x + (x >> 4)) & 0x0F0F0F0Fu;
 }
 
+/* The sum of four bytes. */
+static inline uint32_t byte_sum(uint32_t x)
+{
+    x = (x & 0x00FF00FFu) + ((x >> 8) & 0x00FF00FFu);
+    return (x + (x >> 16)) & 0xFFFFu;
+}
+
 /* How many bits of a word are set. */
 static inline uint32_t bit_count(uint32_t x)
 {
@@ -28,6 +35,19 @@ static inline uint32_t bit_count(uint32_t x)
     return (uint32_t)__builtin_popcount(x);
 #else
     return (byte_counts(x) * 0x01010101u) >> 24;
+#endif
+}
+
+/* Zeros before the highest set bit, of which there should be one: 0 counts as 1. */
+static inline uint32_t leading_zeros(uint32_t x)
+{
+#if defined(__GNUC__)
+    return (uint32_t)__builtin_clz(x | 1u);
+#else
+    uint32_t zeros = 0;
+    for (x |= 1u; x < 0x80000000u; x <<= 1)
+        zeros++;
+    return zeros;
 #endif
 }
 

@@ -78,118 +78,136 @@ bitreplay_status bitreplay_forget(const bitreplay_layout *layout, bitreplay_memo
  *
  * Of a bit z and a code v, which stands for mu = v / M with M = 2^q - 1, the probability is mu if z is set, else
  * 1 - mu, which is what M - v stands for: v with all its bits turned. So x = ~(v ^ z), plane by plane, is the code
- * whose logarithm the table holds, and the score is the sum of T[x] over all bits.
+ * whose logarithm the table T holds, and the score is the sum of T[x] over all bits.
  *
- * For up to four planes a, b, c, d that sum is one of counts: T as a polynomial of the planes' bits,
- * T[x] = t_0 + t_a a + t_b b + t_ab ab + ..., needs the number of set bits of a, b, a & b, ... only. What fills up the
- * last word has z = v = 0, so x = M, and is taken off again. All of it is exact: sums are modulo 2^32, and the result
- * lies within 65535 * 32768 + 90900 < 2^31, the second summand being the most that a mixing weight's logarithm can be.
+ * For up to four planes that sum is one of counts. T as a polynomial of the planes' bits a, b, c, ...,
+ * T[x] = t_0 + t_a a + t_b b + t_ab ab + ..., needs the number of set bits of a, b, a & b, ... only. The coefficient of
+ * a product of planes is the sum of T over the subsets of these planes, with a minus sign where an odd number of them
+ * is left out. What fills up the last word has z = v = 0, so x = M, and is taken off again.
+ *
+ * All of it is exact: sums are modulo 2^32, and the result lies within 65535 * 32768 + 90900 < 2^31, the second summand
+ * being the most that a mixing weight's logarithm can be.
  */
 
-static inline uint32_t entry(const int16_t *table, uint32_t code)
+#define COUNTED_PLANES 4u
+
+/* What all prototypes share. */
+typedef struct {
+    const bitreplay_layout *layout;
+    const uint32_t *bits;
+    uint32_t n_words;
+    uint32_t constant; /* what does not depend on the prototype */
+    uint32_t coefficients[1u << COUNTED_PLANES];
+} question;
+
+static uint32_t entry(const bitreplay_layout *layout, uint32_t code)
 {
-    const int32_t value = table[code];
+    const int32_t value = layout->log_probability[code];
     return (uint32_t)value;
 }
 
-/* Counts of three planes: seven products, for q = 3, the size that memories have by default. */
-static uint32_t sum_of_three(const uint32_t *planes, const uint32_t *bits, uint32_t n_words, const int16_t *table)
+static void prepare(question *asked, const bitreplay_layout *layout, const uint32_t *bits)
 {
-    const uint32_t *second = planes + n_words, *third = second + n_words;
-    uint32_t t[8], a = 0, b = 0, c = 0, ab = 0, ac = 0, bc = 0, abc = 0, i;
-    for (i = 0; i < 8; i++)
-        t[i] = entry(table, i);
-    for (i = 0; i < n_words; i++) {
-        uint32_t z = ~bits[i];
-        uint32_t x = planes[i] ^ z, y = second[i] ^ z, w = third[i] ^ z;
-        a += bit_count(x);
-        b += bit_count(y);
-        c += bit_count(w);
-        ab += bit_count(x & y);
-        ac += bit_count(x & w);
-        y &= w;
-        bc += bit_count(y);
-        abc += bit_count(x & y);
-    }
-    return 32u * n_words * t[0] + a * (t[4] - t[0]) + b * (t[2] - t[0]) + c * (t[1] - t[0]) +
-           ab * (t[6] - t[4] - t[2] + t[0]) + ac * (t[5] - t[4] - t[1] + t[0]) + bc * (t[3] - t[2] - t[1] + t[0]) +
-           abc * (t[7] - t[6] - t[5] - t[3] + t[4] + t[2] + t[1] - t[0]);
-}
-
-/* Up to four planes, product by product. The coefficient of a product of planes S is the sum of T over all subsets of
- * S, with a minus sign where an odd number of planes is missing. */
-static uint32_t sum_of_products(const uint32_t *planes, const uint32_t *bits, uint32_t n_words, unsigned q,
-                                const int16_t *table)
-{
-    uint32_t sum = 32u * n_words * entry(table, 0);
-    uint32_t set, subset, i;
-    unsigned p;
-    for (set = 1; set < 1u << q; set++) {
-        uint32_t coefficient = 0, count = 0;
+    const uint32_t codes = 1u << layout->bits;
+    uint32_t set, subset;
+    asked->layout = layout;
+    asked->bits = bits;
+    asked->n_words = BITREPLAY_WORDS(layout->features);
+    asked->constant = 0u - (32u * asked->n_words - layout->features) * entry(layout, codes - 1u);
+    if (layout->bits > COUNTED_PLANES)
+        return;
+    for (set = 0; set < codes; set++) {
+        asked->coefficients[set] = 0;
         for (subset = 0; subset <= set; subset++) {
             if ((subset & set) == subset) {
-                const uint32_t value = entry(table, subset);
-                coefficient += bit_count(set ^ subset) % 2u ? 0u - value : value;
+                const uint32_t value = entry(layout, subset);
+                asked->coefficients[set] += bit_count(set ^ subset) % 2u ? 0u - value : value;
             }
         }
+    }
+    asked->constant += 32u * asked->n_words * asked->coefficients[0];
+}
+
+/* Three planes: seven products, for q = 3, the size that memories have by default. Bits are counted in the bytes of
+ * seven words, which hold the counts of 31 words: 31 * 8 < 256. */
+static uint32_t sum_of_three(const question *asked, const uint32_t *planes)
+{
+    const uint32_t n_words = asked->n_words, *bits = asked->bits, *t = asked->coefficients;
+    const uint32_t *second = planes + n_words, *third = second + n_words;
+    uint32_t sum = 0, i, end;
+    for (i = 0; i < n_words;) {
+        uint32_t a = 0, b = 0, c = 0, ab = 0, ac = 0, bc = 0, abc = 0;
+        for (end = n_words - i < 31u ? n_words : i + 31u; i < end; i++) {
+            const uint32_t z = ~bits[i];
+            const uint32_t x = planes[i] ^ z, y = second[i] ^ z, w = third[i] ^ z;
+            a += byte_counts(x);
+            ab += byte_counts(x & y);
+            b += byte_counts(y);
+            abc += byte_counts(x & y & w);
+            bc += byte_counts(y & w);
+            ac += byte_counts(x & w);
+            c += byte_counts(w);
+        }
+        sum += byte_sum(a) * t[4] + byte_sum(b) * t[2] + byte_sum(c) * t[1] + byte_sum(ab) * t[6] +
+               byte_sum(ac) * t[5] + byte_sum(bc) * t[3] + byte_sum(abc) * t[7];
+    }
+    return sum;
+}
+
+/* Up to four planes, product by product. */
+static uint32_t sum_of_products(const question *asked, const uint32_t *planes)
+{
+    const uint32_t n_words = asked->n_words, q = asked->layout->bits;
+    uint32_t sum = 0, set, i, p;
+    for (set = 1; set < 1u << q; set++) {
+        uint32_t count = 0;
         for (i = 0; i < n_words; i++) {
-            uint32_t z = ~bits[i], product = 0xFFFFFFFFu;
+            uint32_t product = 0xFFFFFFFFu;
             for (p = 0; p < q; p++) {
                 if (set >> (q - 1u - p) & 1u)
-                    product &= planes[p * n_words + i] ^ z;
+                    product &= ~(planes[p * n_words + i] ^ asked->bits[i]);
             }
             count += bit_count(product);
         }
-        sum += coefficient * count;
+        sum += count * asked->coefficients[set];
     }
     return sum;
 }
 
 /* Any number of planes, bit by bit. */
-static uint32_t sum_of_entries(const uint32_t *planes, const uint32_t *bits, uint32_t n_words, unsigned q,
-                               const int16_t *table)
+static uint32_t sum_of_entries(const question *asked, const uint32_t *planes)
 {
-    uint32_t sum = 0, i, j;
-    unsigned p;
+    const uint32_t n_words = asked->n_words, q = asked->layout->bits;
+    uint32_t sum = 0, i, j, p, x[8];
     for (i = 0; i < n_words; i++) {
-        uint32_t z = ~bits[i], x[8];
         for (p = 0; p < q; p++)
-            x[p] = planes[p * n_words + i] ^ z;
+            x[p] = ~(planes[p * n_words + i] ^ asked->bits[i]);
         for (j = 0; j < 32u; j++) {
             uint32_t code = 0;
             for (p = 0; p < q; p++)
                 code = code << 1 | (x[p] >> j & 1u);
-            sum += entry(table, code);
+            sum += entry(asked->layout, code);
         }
     }
     return sum;
 }
 
-static int32_t prototype_score(const bitreplay_layout *layout, const uint32_t *planes, const uint32_t *bits)
-{
-    const int16_t *table = layout->log_probability;
-    const unsigned q = layout->bits;
-    const uint32_t n_words = BITREPLAY_WORDS(layout->features);
-    const uint32_t filling = 32u * n_words - layout->features;
-    uint32_t sum = q == 3u   ? sum_of_three(planes, bits, n_words, table)
-                   : q <= 4u ? sum_of_products(planes, bits, n_words, q, table)
-                             : sum_of_entries(planes, bits, n_words, q, table);
-    return as_signed(sum - filling * entry(table, (1u << q) - 1u));
-}
-
 /* The score of the best prototype of a record. */
-static int32_t class_score(const bitreplay_layout *layout, const uint32_t *record, const uint32_t *bits)
+static int32_t class_score(const question *asked, const uint32_t *record)
 {
-    const uint32_t k = record[2], plane_words = (uint32_t)layout->bits * BITREPLAY_WORDS(layout->features);
+    const uint32_t q = asked->layout->bits, k = record[2];
     const uint32_t *weights = record + RECORD_HEAD, *planes = weights + (k + 1u) / 2u;
     uint32_t total = 0, i; /* at most 65535 * 65535 < 2^32 */
     int32_t best = INT32_MIN, all;
     for (i = 0; i < k; i++)
         total += weights[i / 2u] >> (16u * (i % 2u)) & 0xFFFFu;
     all = bitreplay_logarithm(total);
-    for (i = 0; i < k; i++, planes += plane_words) {
+    for (i = 0; i < k; i++, planes += q * asked->n_words) {
         const uint32_t weight = weights[i / 2u] >> (16u * (i % 2u)) & 0xFFFFu;
-        const int32_t score = prototype_score(layout, planes, bits) + bitreplay_logarithm(weight) - all;
+        const uint32_t sum = q == 3u                ? sum_of_three(asked, planes)
+                             : q <= COUNTED_PLANES ? sum_of_products(asked, planes)
+                                                   : sum_of_entries(asked, planes);
+        const int32_t score = as_signed(asked->constant + sum) + bitreplay_logarithm(weight) - all;
         if (score > best)
             best = score;
     }
@@ -208,6 +226,7 @@ static bitreplay_status check(const bitreplay_layout *layout, const bitreplay_me
 bitreplay_status bitreplay_scores(const bitreplay_layout *layout, const bitreplay_memory *memory, const uint32_t *bits,
                                   int32_t *scores, uint32_t n_scores)
 {
+    question asked;
     uint32_t at = 0, position;
     bitreplay_status status = check(layout, memory, bits);
     if (status != BITREPLAY_OK)
@@ -216,8 +235,9 @@ bitreplay_status bitreplay_scores(const bitreplay_layout *layout, const bitrepla
         return BITREPLAY_BAD_ARGUMENT;
     if (n_scores < memory->classes)
         return BITREPLAY_TOO_SMALL;
+    prepare(&asked, layout, bits);
     for (position = 0; position < memory->classes; position++) {
-        scores[position] = class_score(layout, memory->words + at, bits);
+        scores[position] = class_score(&asked, memory->words + at);
         at += record_words(layout, memory->words[at + 2]);
     }
     return BITREPLAY_OK;
@@ -226,6 +246,7 @@ bitreplay_status bitreplay_scores(const bitreplay_layout *layout, const bitrepla
 bitreplay_status bitreplay_predict(const bitreplay_layout *layout, const bitreplay_memory *memory, const uint32_t *bits,
                                    uint32_t *label, int32_t *score)
 {
+    question asked;
     uint32_t at;
     int32_t best = INT32_MIN;
     bitreplay_status status = check(layout, memory, bits);
@@ -233,8 +254,9 @@ bitreplay_status bitreplay_predict(const bitreplay_layout *layout, const bitrepl
         return status;
     if (label == NULL)
         return BITREPLAY_BAD_ARGUMENT;
+    prepare(&asked, layout, bits);
     for (at = 0; at < memory->used; at += record_words(layout, memory->words[at + 2])) {
-        const int32_t found = class_score(layout, memory->words + at, bits);
+        const int32_t found = class_score(&asked, memory->words + at);
         if (at == 0 || found > best) {
             best = found;
             *label = memory->words[at];

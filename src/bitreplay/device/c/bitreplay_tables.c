@@ -13,11 +13,8 @@ static const uint16_t ln_table[65] = {
 
 int32_t bitreplay_logarithm(uint32_t x)
 {
-    uint32_t power = 31, fraction, at, between, low;
-    while (x < 0x80000000u && power > 0) { /* ends for 0 too, which has no logarithm */
-        x <<= 1;
-        power--;
-    }
+    uint32_t power = 31u - leading_zeros(x), fraction, at, between, low;
+    x <<= 31u - power;
     fraction = x >> 15 & 0xFFFFu; /* behind the highest bit: six bits of a place in the table, ten beyond it */
     at = fraction >> 10;
     between = fraction & 1023u;
