@@ -7,14 +7,14 @@
  */
 #include "bitreplay_internal.h"
 
+DEFINE_COUNT(common, &)
+
 /* The sum of a row's weights over the set bits. */
 static int32_t row_sum(const uint32_t *planes, const uint32_t *bits, uint32_t n_words, uint32_t weight_bits)
 {
-    uint32_t sum = 0, p, i;
+    uint32_t sum = 0, p;
     for (p = 0; p < weight_bits; p++, planes += n_words) {
-        uint32_t count = 0;
-        for (i = 0; i < n_words; i++)
-            count += bit_count(planes[i] & bits[i]);
+        const uint32_t count = common(planes, bits, n_words);
         sum = 2u * sum + (p == 0 ? 0u - count : count); /* the first plane is the sign, which counts negative */
     }
     return as_signed(sum);

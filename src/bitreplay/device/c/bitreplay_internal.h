@@ -13,11 +13,17 @@ typedef char bitreplay_needs_an_int_of_32_bits[(sizeof(int) == sizeof(int32_t)) 
 /* Words before the mixing weights of a record. */
 #define RECORD_HEAD 3u
 
-/* How many bits of a word are set, in four sums of at most 8, one per byte. */
-static inline uint32_t byte_counts(uint32_t x)
+/* How many bits of a word are set, in eight sums of at most 4, one per four bits. */
+static inline uint32_t nibble_counts(uint32_t x)
 {
     x -= (x >> 1) & 0x55555555u;
-    x = (x & 0x33333333u) + ((x >> 2) & 0x33333333u);
+    return (x & 0x33333333u) + ((x >> 2) & 0x33333333u);
+}
+
+/* The same in four sums of at most 8, one per byte. */
+static inline uint32_t byte_counts(uint32_t x)
+{
+    x = nibble_counts(x);
     return (x + (x >> 4)) & 0x0F0F0F0Fu;
 }
 
@@ -37,6 +43,27 @@ static inline uint32_t bit_count(uint32_t x)
     return (byte_counts(x) * 0x01010101u) >> 24;
 #endif
 }
+
+/* The number of set bits of all `one[i] op other[i]`. Three words are added bit by bit first, to a sum of two binary
+ * digits, so that two words are counted instead of three. Bytes hold the counts of ten such: 10 * 24 < 256. */
+#define DEFINE_COUNT(name, op)                                                                                         \
+    static inline uint32_t name(const uint32_t *one, const uint32_t *other, uint32_t n)                                \
+    {                                                                                                                  \
+        uint32_t count = 0, threes, bytes;                                                                             \
+        while (n >= 3u) {                                                                                              \
+            threes = n < 30u ? n / 3u : 10u;                                                                           \
+            n -= 3u * threes;                                                                                          \
+            for (bytes = 0; threes > 0; threes--, one += 3, other += 3) {                                              \
+                const uint32_t x = one[0] op other[0], y = one[1] op other[1], z = one[2] op other[2], u = x ^ y;      \
+                const uint32_t sums = nibble_counts(u ^ z) + 2u * nibble_counts((x & y) | (u & z));                    \
+                bytes += (sums & 0x0F0F0F0Fu) + ((sums >> 4) & 0x0F0F0F0Fu);                                           \
+            }                                                                                                          \
+            count += byte_sum(bytes);                                                                                  \
+        }                                                                                                              \
+        for (; n > 0; n--)                                                                                             \
+            count += bit_count(*one++ op *other++);                                                                    \
+        return count;                                                                                                  \
+    }
 
 /* Zeros before the highest set bit, of which there should be one: 0 counts as 1. */
 static inline uint32_t leading_zeros(uint32_t x)

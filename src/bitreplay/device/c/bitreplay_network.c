@@ -34,13 +34,7 @@ static void put_bits(uint32_t *words, uint32_t at, const uint32_t *source, uint3
     }
 }
 
-static uint32_t differing(const uint32_t *one, const uint32_t *other, uint32_t n_words)
-{
-    uint32_t count = 0, i;
-    for (i = 0; i < n_words; i++)
-        count += bit_count(one[i] ^ other[i]);
-    return count;
-}
+DEFINE_COUNT(differing, ^)
 
 /* Gather the bits under the kernel at (y, x) for a group. The first layer reads an image, the others a map. */
 static void gather(const bitreplay_network *network, const bitreplay_layer *layer, const uint8_t *image,
