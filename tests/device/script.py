@@ -82,15 +82,13 @@ class Script:
 
     def enrol(self, label: int, bits: PackedBits) -> Status:
         assert self.memory is not None
-        memory = self.memory
-        status = status_of(lambda: memory.enrol(label, bits))
+        status = status_of(self.memory.enrol, label, bits)
         self._words(Operation.ENROL, label, len(bits), words_of(bits), status)
         return status
 
     def forget(self, label: int) -> Status:
         assert self.memory is not None
-        memory = self.memory
-        status = status_of(lambda: memory.forget(label))
+        status = status_of(self.memory.forget, label)
         self._words(Operation.FORGET, label, status)
         return status
 
@@ -112,8 +110,7 @@ class Script:
 
     def load(self, block: bytes) -> Status:
         assert self.memory is not None
-        memory = self.memory
-        status = status_of(lambda: memory.load(block))
+        status = status_of(self.memory.load, block)
         self._words(Operation.LOAD, len(block))
         self._bytes(block)
         self._words(status)
@@ -156,10 +153,10 @@ class Script:
             self._words(words)
 
 
-def status_of(call: Callable[[], object]) -> Status:
+def status_of(call: Callable[..., object], *arguments: Any) -> Status:
     """What the device should answer to the same call."""
     try:
-        call()
+        call(*arguments)
     except (DeviceError, BlockError) as error:
         return error.status
     return Status.OK
