@@ -3,6 +3,7 @@
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.bits import PackedBits, pack
 from bitreplay.classifier import GBMClassifier
+from bitreplay.device import export_c
 from bitreplay.heads import Bayes, ClosedForm, Replay
 from bitreplay.memory import BinaryMemory, Fingerprint
 from bitreplay.mixture import BernoulliMixture, EMOptions, Mixture, fit_mixtures
@@ -20,6 +21,7 @@ __all__ = [
     "PackedBits",
     "Replay",
     "Thermometer",
+    "export_c",
     "fit_mixtures",
     "pack",
 ]

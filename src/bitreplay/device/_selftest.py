@@ -28,8 +28,6 @@ TEMPLATE = """/* Does this device give the answers that Python gave? {name}_self
  * number of the first check that failed. Needs no input and no output; leave it out of the product. */
 #include "{name}.h"
 
-#include <stddef.h>
-
 int {name}_selftest(void);
 
 {arrays}

@@ -93,16 +93,16 @@ def model_source(model: DeviceModel, name: str) -> str:
     """The model's numbers."""
     layout, words = model.memory.layout, model.memory.words
     parts = [
-        f'#include "{name}.h"\n\n#include <stddef.h>\n',
+        f'#include "{name}.h"\n',
         array("log_probability", layout.log_probabilities),
         f"const bitreplay_layout {name}_layout = {{{layout.features}, {layout.min_count}, {layout.bits}, "
         f"{layout.prototypes}, {layout.starts}, {layout.warm_up}, {layout.steps}, 0x{layout.fingerprint:08X}u, "
         "log_probability};\n",
         array("memory_words", words),
-        f"const bitreplay_memory {name}_memory = {{memory_words, NULL, {len(words)}, {len(words)}, "
+        f"const bitreplay_memory {name}_memory = {{memory_words, 0, {len(words)}, {len(words)}, "
         f"{len(model.memory)}}};\n",
         f"const char *const {name}_names[{max(1, len(model.labels))}] = {{\n"
-        + ("".join(f"    {text(str(label))},\n" for label in model.labels) or "    NULL,\n")
+        + ("".join(f"    {text(str(label))},\n" for label in model.labels) or "    0,\n")
         + "};\n",
     ]
     if model.thresholds is not None:

@@ -153,10 +153,11 @@ typedef struct {
     static uint16_t name##_shares[BITREPLAY_SHARES(n, K)];                                                             \
     static uint8_t name##_levels[BITREPLAY_LEVELS(K, D)];                                                              \
     static const bitreplay_scratch name = {                                                                            \
-        name##_counts, name##_shares, name##_levels, BITREPLAY_COUNTS(K, D), BITREPLAY_SHARES(n, K), BITREPLAY_LEVELS(K, D)}
+        name##_counts,          name##_shares,          name##_levels,                                                 \
+        BITREPLAY_COUNTS(K, D), BITREPLAY_SHARES(n, K), BITREPLAY_LEVELS(K, D)}
 
-/* Learn a class from its embeddings: min(K, max(1, n / min_count)) prototypes, fitted by EM in integers; a single one is
- * the mean. Not random, and bounded: starts * (warm_up + 1) + warm_up + steps + K steps of n K D additions at most.
+/* Learn a class from its embeddings: min(K, max(1, n / min_count)) prototypes, fitted by EM in integers; a single one
+ * is the mean. Not random, and bounded: starts * (warm_up + 1) + warm_up + steps + K steps of n K D additions at most.
  * `samples` are n_samples times BITREPLAY_WORDS(D) words. */
 bitreplay_status bitreplay_enrol(const bitreplay_layout *layout, bitreplay_memory *memory, uint32_t label,
                                  const uint32_t *samples, uint32_t n_samples, const bitreplay_scratch *scratch);
@@ -167,8 +168,8 @@ bitreplay_status bitreplay_forget(const bitreplay_layout *layout, bitreplay_memo
 /* ------------------------------------------------------------------ blocks in flash
  *
  * A block is a memory as bytes: 8 words of head (the letters "brmb", version, length in bytes, sequence number, D, q,
- * fingerprint, number of classes), the records, and a CRC-32 of all before it; words are little-endian. A block that was
- * cut off or altered is refused.
+ * fingerprint, number of classes), the records, and a CRC-32 of all before it; words are little-endian. A block that
+ * was cut off or altered is refused.
  *
  * Keep two slots of MODEL_BLOCK_BYTES each, in different sectors. bitreplay_load_newest says which one to write next,
  * and with which sequence number: erase it, store, and only then is the other one the older. If power fails in between,
@@ -183,8 +184,8 @@ typedef int (*bitreplay_write)(void *context, uint32_t offset, const uint8_t *by
 bitreplay_status bitreplay_store(const bitreplay_layout *layout, const bitreplay_memory *memory, uint32_t sequence,
                                  bitreplay_write write, void *context);
 
-/* Put the classes of a block in the place of those of the memory. `n_bytes` may be more than the block has: the size of
- * its slot. Nothing is read beyond them, and nothing is changed before all of it was checked. `sequence` may be NULL. */
+/* Put the classes of a block in the place of those of the memory. `n_bytes` may be more than the block has: the size
+ * of its slot. Nothing is read beyond them, and nothing is changed before all was checked. `sequence` may be NULL. */
 bitreplay_status bitreplay_load(const bitreplay_layout *layout, bitreplay_memory *memory, const uint8_t *block,
                                 uint32_t n_bytes, uint32_t *sequence);
 

@@ -4,10 +4,9 @@
 
 #include "bitreplay.h"
 
-#include <stddef.h>
 #include <string.h>
 
-/* Sizes are computed in `unsigned`: 16 bits would be too few, and with 64 a word would be promoted to a signed number. */
+/* Sizes are computed in `unsigned`: 16 bits would be too few, and with 64 a word would become a signed number. */
 typedef char bitreplay_needs_an_int_of_32_bits[(sizeof(int) == sizeof(int32_t)) ? 1 : -1];
 
 /* Words before the mixing weights of a record. */
