@@ -21,14 +21,24 @@ class Problem:
     test: dict[int, PackedBits]
 
 
+def parser(description: str) -> argparse.ArgumentParser:
+    """A command line with --features, --p and --classes."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--features", type=Path, help=".npz of embeddings.py; scikit-learn's digits if left out")
+    made.add_argument("--p", type=int, help="thermometer bits per feature (1; 4 for digits)")
+    made.add_argument("--classes", type=int, help="use only so many classes")
+    return made
+
+
+def problem_of(arguments: argparse.Namespace) -> Problem:
+    """The problem that these arguments ask for."""
+    return problem(arguments.features, arguments.p, arguments.classes)
+
+
 def parse(description: str) -> tuple[Problem, argparse.Namespace]:
     """Read --features, --p and --classes from the command line and binarize."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--features", type=Path, help=".npz of embeddings.py; scikit-learn's digits if left out")
-    parser.add_argument("--p", type=int, help="thermometer bits per feature (1; 4 for digits)")
-    parser.add_argument("--classes", type=int, help="use only so many classes")
-    arguments = parser.parse_args()
-    return problem(arguments.features, arguments.p, arguments.classes), arguments
+    arguments = parser(description).parse_args()
+    return problem_of(arguments), arguments
 
 
 def problem(features: Path | None = None, p: int | None = None, n_classes: int | None = None) -> Problem:

@@ -128,8 +128,26 @@ static void prepare(question *asked, const bitreplay_layout *layout, const uint3
     asked->constant += 32u * asked->n_words * asked->coefficients[0];
 }
 
-/* Three planes: seven products, for q = 3, the size that memories have by default. Bits are counted in the bytes of
- * seven words, which hold the counts of 31 words: 31 * 8 < 256. */
+/* Two planes, three products. Bits are counted in the bytes of a word, which hold those of 31 words: 31 * 8 < 256. */
+static uint32_t sum_of_two(const question *asked, const uint32_t *planes)
+{
+    const uint32_t n_words = asked->n_words, *bits = asked->bits, *t = asked->coefficients;
+    const uint32_t *second = planes + n_words;
+    uint32_t sum = 0, i, end;
+    for (i = 0; i < n_words;) {
+        uint32_t a = 0, b = 0, ab = 0;
+        for (end = n_words - i < 31u ? n_words : i + 31u; i < end; i++) {
+            const uint32_t z = ~bits[i], x = planes[i] ^ z, y = second[i] ^ z;
+            a += byte_counts(x);
+            b += byte_counts(y);
+            ab += byte_counts(x & y);
+        }
+        sum += byte_sum(a) * t[2] + byte_sum(b) * t[1] + byte_sum(ab) * t[3];
+    }
+    return sum;
+}
+
+/* Three planes, seven products: q = 3 is what memories have by default. */
 static uint32_t sum_of_three(const question *asked, const uint32_t *planes)
 {
     const uint32_t n_words = asked->n_words, *bits = asked->bits, *t = asked->coefficients;
@@ -154,7 +172,7 @@ static uint32_t sum_of_three(const question *asked, const uint32_t *planes)
     return sum;
 }
 
-/* Up to four planes, product by product. */
+/* Up to four planes, product by product: shorter than a loop for each number of planes, and slower. */
 static uint32_t sum_of_products(const question *asked, const uint32_t *planes)
 {
     const uint32_t n_words = asked->n_words, q = asked->layout->bits;
@@ -204,7 +222,8 @@ static int32_t class_score(const question *asked, const uint32_t *record)
     all = bitreplay_logarithm(total);
     for (i = 0; i < k; i++, planes += q * asked->n_words) {
         const uint32_t weight = weights[i / 2u] >> (16u * (i % 2u)) & 0xFFFFu;
-        const uint32_t sum = q == 3u                ? sum_of_three(asked, planes)
+        const uint32_t sum = q == 3u               ? sum_of_three(asked, planes)
+                             : q == 2u             ? sum_of_two(asked, planes)
                              : q <= COUNTED_PLANES ? sum_of_products(asked, planes)
                                                    : sum_of_entries(asked, planes);
         const int32_t score = as_signed(asked->constant + sum) + bitreplay_logarithm(weight) - all;
