@@ -57,7 +57,8 @@ class Row:
 def digits(p: int) -> Problem:
     images, labels = load_digits(return_X_y=True)
     split = train_test_split(images, labels, test_size=1 / 3, random_state=0, stratify=labels)
-    train, test = (Thermometer(p).pack((part / 16).astype(np.float32)) for part in split[:2])
+    thermometer = Thermometer(p, rounding="nearest" if p == 1 else "floor")  # half of the scale, or 1/4 to 4/4 of it
+    train, test = (thermometer.pack((part / 16).astype(np.float32)) for part in split[:2])
     return Problem(
         "digits",
         {c: train[np.flatnonzero(split[2] == c)] for c in range(10)},

@@ -93,10 +93,10 @@ def run_on_big_endian(script: bytes, folder: Path) -> Outcome:
     return _run_hosted(script, folder / "ppc", ["powerpc-linux-gnu-gcc", "-static"], ["qemu-ppc"])
 
 
-def run_here(script: bytes, folder: Path) -> Outcome:
+def run_here(script: bytes, folder: Path, *options: str) -> Outcome:
     """The runner on this machine."""
     assert COMPILER is not None
-    return _run_hosted(script, folder / "here", [COMPILER], [])
+    return _run_hosted(script, folder / "here", [COMPILER, *options], [])
 
 
 def _run_hosted(script: bytes, program: Path, compiler: list[str], through: list[str]) -> Outcome:

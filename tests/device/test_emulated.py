@@ -108,6 +108,13 @@ def test_the_runner_finds_a_wrong_answer(tmp_path: Path) -> None:
 
 
 @asked
+def test_the_script_under_sanitizers(script: bytes, tmp_path: Path) -> None:
+    """No access beyond a buffer, no overflow of a signed number, no shift too far, in any call."""
+    outcome = run_here(script, tmp_path, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    assert outcome.passed, outcome.text
+
+
+@asked
 @pytest.mark.parametrize(("cpu", "optimize"), [("cortex-m4", "-O2"), ("cortex-m4", "-Os"), ("cortex-m7", "-O2")])
 def test_the_script_on_a_cortex_m(script: bytes, cpu: str, optimize: str, tmp_path: Path) -> None:
     need("arm-none-eabi-gcc", "qemu-system-arm")
