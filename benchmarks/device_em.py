@@ -74,13 +74,13 @@ def main() -> None:
 
     for seed in range(3):
         show(f"floats, K = 8, seed {seed}", lambda seed=seed: in_floats(problem, 8, seed))
-    for starts, cards in ((3, 3), (1, 3), (2, 3), (5, 3), (3, 1), (3, 5)):
+    for starts, cards in ((3, 5), (1, 5), (2, 5), (5, 5), (3, 1), (3, 3)):
         layout = Layout(d, 8, 8, starts=starts)
         name = f"integers, K = 8, {starts} starts of {cards} samples"
         show(name, lambda layout=layout, cards=cards: in_integers(problem, layout, cards))
     for k in (1, 4, 16):
         show(f"floats, K = {k}", lambda k=k: in_floats(problem, k, 0))
-        show(f"integers, K = {k}, 3 starts of 3 samples", lambda k=k: in_integers(problem, Layout(d, 8, k), 3))
+        show(f"integers, K = {k}, 3 starts of 5 samples", lambda k=k: in_integers(problem, Layout(d, 8, k), 5))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@
 
 #define ONE 32768u /* Q15 */
 #define LEVELS 255u
-#define CARDS 3u /* samples that a prototype starts from */
+#define CARDS 5u /* samples that a prototype starts from */
 #define WHOLE_NATS 11u
 
 /* EM on its way. Masses, the sums of the shares' columns, offsets and scores, one of each per prototype, lie behind the
@@ -190,7 +190,7 @@ static int reseed(fit *f)
     return found;
 }
 
-/* A start, three samples for each prototype, and its first steps. */
+/* A start, five samples for each prototype, and its first steps. */
 static void warm_up(fit *f, uint32_t start)
 {
     const uint64_t starts = f->layout->starts;
