@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from bitreplay.binarizers import Thermometer
+from bitreplay.binarizers import Binarizer, Identity, Thermometer
 from bitreplay.bits import PackedBits
 
 
@@ -49,7 +49,9 @@ def problem(features: Path | None = None, p: int | None = None, n_classes: int |
         arrays = np.load(features)
         x_train, x_test, y_train, y_test = (arrays[name] for name in ("x_train", "x_test", "y_train", "y_test"))
     order = np.random.RandomState(1993).permutation(int(y_train.max()) + 1)[:n_classes]
-    binarizer = Thermometer(p or (4 if features is None else 1), calibrated=True)
+    binarizer: Binarizer = Thermometer(p or (4 if features is None else 1), calibrated=True)
+    if x_train.dtype == np.uint8:  # bits already, of device_network.py
+        binarizer = Identity()
     binarizer.calibrate(x_train[np.isin(y_train, order[: len(order) // 2])])  # thresholds know task 0 only
     train, test = binarizer.pack(x_train), binarizer.pack(x_test)
     return Problem(
