@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import zlib
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ CAPACITY = 200
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@cache
 def example(n_classes: int = 3) -> DeviceMemory:
+    """A memory that nobody changes."""
     rng = np.random.default_rng(n_classes)
     memory = DeviceMemory(LAYOUT, CAPACITY)
     for label in range(n_classes):

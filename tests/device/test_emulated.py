@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from bitreplay import GBMClassifier
+from bitreplay import BinaryMemory, EMOptions, GBMClassifier, export_c
 from bitreplay.bits import PackedBits, pack
 from bitreplay.device import DeviceModel, DeviceNetwork, IntegerHead, IntegerThresholds, Layout, Status
 from bitreplay.nn import pack_network
@@ -128,6 +128,18 @@ def test_the_script_on_a_big_endian_machine(script: bytes, tmp_path: Path) -> No
     need("powerpc-linux-gnu-gcc", "qemu-ppc")
     outcome = run_on_big_endian(script, tmp_path)
     assert outcome.passed, outcome.text
+
+
+@asked
+def test_an_export_on_a_big_endian_machine(tmp_path: Path) -> None:
+    need("powerpc-linux-gnu-gcc", "qemu-ppc")
+    memory = BinaryMemory(bits=3)
+    memory.enrol({label: samples(30, 45, label) for label in range(4)}, EMOptions(n_components=3))
+    export_c(memory, tmp_path, network=network(), image_size=8, head="closed_form")
+    build = ["make", "-s", "-C", str(tmp_path), "selftest.out", "CC=powerpc-linux-gnu-gcc -static"]
+    subprocess.run(build, check=True)
+    done = subprocess.run(["qemu-ppc", tmp_path / "selftest.out"], capture_output=True, text=True)
+    assert done.stdout == "the answers are those of Python\n"
 
 
 @asked

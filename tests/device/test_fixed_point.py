@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bitreplay.device import _em, _fixed_point
 from bitreplay.device._fixed_point import exponential, logarithm, scaled_logarithms
+from bitreplay.device._layout import LEAST_CLAMP
 
 
 @given(st.integers(1, 2**32 - 1))
@@ -60,6 +61,7 @@ def test_the_bounds_that_the_comments_of_the_c_sources_rest_on() -> None:
     most = logarithm(65535 * 65535) - logarithm(1)  # a mixing weight of 1 beside 65535 others of 65535
     assert most <= 90_900
     assert 65535 * 32767 + 90_900 < 2**31
+    assert scaled_logarithms(1, LEAST_CLAMP).min() >= -32767
     assert 65535 * 16024 + 90_900 < 2**31
     assert 65535 * 2**15 < 2**31
     assert 2**24 * 255 + 2**23 < 2**32  # the division of the M-step

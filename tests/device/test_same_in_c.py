@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from bitreplay.bits import PackedBits, pack
 from bitreplay.device import DeviceMemory, Layout, Status, words_of
+from bitreplay.device._layout import LEAST_CLAMP
 from tests.device.library import CMemory
 from tests.device.script import status_of
 from tests.device.test_bayes import random_memory
@@ -113,7 +114,7 @@ def test_enrolling_many_samples_of_many_bits(library: ctypes.CDLL) -> None:
 
 def test_the_widest_embedding_of_the_least_likely_bits(library: ctypes.CDLL) -> None:
     """Scores next to the ends of 32 bits."""
-    layout = Layout(65535, 1, prototypes=1, clamp=0.00034)
+    layout = Layout(65535, 1, prototypes=1, clamp=LEAST_CLAMP)
     ours = DeviceMemory(layout)
     ours.enrol(0, np.zeros((1, 65535)))
     ours.enrol(1, np.ones((1, 65535)))

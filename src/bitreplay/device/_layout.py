@@ -18,6 +18,7 @@ from bitreplay.memory import Fingerprint
 
 __all__ = ["MOST_SAMPLES", "Layout", "short_fingerprint"]
 
+LEAST_CLAMP = 0.00034  # 4096 times its logarithm is -32,714: it must be above -32,768
 MOST_SAMPLES = 65535  # of one class: their responsibilities then add up to less than 2^31
 RANGES = {
     "features": (1, 65535),  # 65535 entries of -32768 and the mixing weight's logarithm fit into 32 bits
@@ -74,8 +75,10 @@ class Layout:
     def __post_init__(self) -> None:
         for name, (least, most) in RANGES.items():
             object.__setattr__(self, name, integer(name, getattr(self, name), least, most))
-        if not isinstance(self.clamp, int | float) or not np.exp(-8) < self.clamp < 0.5:
-            raise InputError(f"clamp must lie between exp(-8) and 0.5, or logarithms need 17 bits; got {self.clamp!r}")
+        if not isinstance(self.clamp, int | float) or not LEAST_CLAMP <= self.clamp < 0.5:
+            raise InputError(
+                f"clamp must lie between {LEAST_CLAMP} and 0.5: logarithms have 16 bits; got {self.clamp!r}"
+            )
 
     @property
     def words(self) -> int:

@@ -11,6 +11,12 @@
 #define LEVELS 255u
 #define CARDS 5u /* samples that a prototype starts from */
 #define WHOLE_NATS 11u
+#define LARGEST_ENTRY 16024u /* of the tables of EM */
+
+REQUIRE(masses_of_31_bits, BITREPLAY_MOST_SAMPLES * ONE <= (uint32_t)INT32_MAX);
+REQUIRE(sums_of_31_bits, MOST_FEATURES * LARGEST_ENTRY + 90900u <= (uint32_t)INT32_MAX);
+REQUIRE(means_of_32_bits, 0xFFFFFFu * LEVELS <= UINT32_MAX - 0x7FFFFFu);
+REQUIRE(mixing_weights_of_32_bits, 65535u * 65535u <= UINT32_MAX - 32767u);
 
 /* EM on its way. Masses, the sums of the shares' columns, offsets and scores, one of each per prototype, lie behind the
  * counts of the bits. */

@@ -7,6 +7,8 @@
  */
 #include "bitreplay_internal.h"
 
+REQUIRE(sums_of_weights_of_23_bits, MOST_FEATURES * 128u < 1u << 23);
+
 DEFINE_COUNT(common, &)
 
 /* The sum of a row's weights over the set bits. */

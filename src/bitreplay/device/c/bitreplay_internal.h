@@ -6,8 +6,13 @@
 
 #include <string.h>
 
+/* Fails to compile where a bound does not hold that the arithmetic rests on. */
+#define REQUIRE(name, holds) typedef char bitreplay_requires_##name[(holds) ? 1 : -1]
+
 /* Sizes are computed in `unsigned`: 16 bits would be too few, and with 64 a word would become a signed number. */
-typedef char bitreplay_needs_an_int_of_32_bits[(sizeof(int) == sizeof(int32_t)) ? 1 : -1];
+REQUIRE(an_int_of_32_bits, sizeof(int) == sizeof(int32_t));
+
+#define MOST_FEATURES 65535u
 
 /* Words before the mixing weights of a record. */
 #define RECORD_HEAD 3u

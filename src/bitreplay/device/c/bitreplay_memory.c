@@ -85,9 +85,12 @@ bitreplay_status bitreplay_forget(const bitreplay_layout *layout, bitreplay_memo
  * a product of planes is the sum of T over the subsets of these planes, with a minus sign where an odd number of them
  * is left out. What fills up the last word has z = v = 0, so x = M, and is taken off again.
  *
- * All of it is exact: sums are modulo 2^32, and the result lies within 65535 * 32768 + 90900 < 2^31, the second summand
- * being the most that a mixing weight's logarithm can be.
+ * All of it is exact: sums are modulo 2^32, and the result lies within 65535 * 32767 + 90900 < 2^31: entries of the
+ * table are above -32768, and a mixing weight's logarithm is at most the second summand.
  */
+
+#define MOST_MIXING_LOGARITHM 90900u /* 4096 ln(65535 * 65535), rounded up */
+REQUIRE(scores_of_32_bits, MOST_FEATURES * 32767u + MOST_MIXING_LOGARITHM <= (uint32_t)INT32_MAX);
 
 #define COUNTED_PLANES 4u
 
