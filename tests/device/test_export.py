@@ -171,7 +171,7 @@ def test_other_files_stay_and_the_same_are_replaced(classifier: GBMClassifier, t
         ({"samples": 70000}, "samples must be an integer from 1 to 65535"),
         ({"weight_bits": 1}, "weight_bits must be an integer from 2 to 8"),
         ({"binarizer": Native()}, "a classifier has its binarizer already"),
-        ({"network": network()}, "the binarizer must be native"),
+        ({"network": network(), "features": None}, "the binarizer must be native"),
     ],
 )
 def test_bad_input_writes_nothing(classifier: GBMClassifier, change: Any, message: str, tmp_path: Path) -> None:
@@ -187,6 +187,8 @@ def test_models_that_no_device_takes_are_refused(tmp_path: Path) -> None:
     for model in (GBMClassifier(), "model.safetensors"):
         with pytest.raises(InputError, match="a fitted GBMClassifier or a BinaryMemory is expected"):
             export_c(model, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="what type its features have says nothing"):
+        export_c(BinaryMemory(3, 44), tmp_path, features="uint8")
     with pytest.raises(InputError, match="its number of bits is not known"):
         export_c(BinaryMemory(), tmp_path)
     with pytest.raises(InputError, match="the network makes 45 bits, but the memory is of 44"):

@@ -56,8 +56,10 @@ STRICT = -std=c99 -Wall -Wextra -Wpedantic -Werror -Wconversion{define}
 selftest: selftest.out
 	./selftest.out
 
-selftest.out: $(wildcard *.c) $(wildcard *.h)
-	$(CC) $(STRICT) $(CFLAGS) -o $@ $(wildcard *.c)
+SOURCES = {sources}
+
+selftest.out: $(SOURCES) $(wildcard *.h)
+	$(CC) $(STRICT) $(CFLAGS) -o $@ $(SOURCES)
 
 .PHONY: selftest
 """
@@ -171,9 +173,10 @@ def export_c(
         f"{name}.c": model_source(device, name),
         f"{name}_selftest.c": selftest_source(device, name, room, samples, _embeddings(network, device)),
         "selftest_main.c": MAIN.format(name=name),
-        "Makefile": MAKEFILE.format(define=" -DBITREPLAY_FLOAT" if floats else ""),
         "README.md": README.format(name=name, flags=" with `-DBITREPLAY_FLOAT`" if floats else "", table=table),
     }
+    sources = " ".join(sorted(file for file in files if file.endswith(".c")))
+    files["Makefile"] = MAKEFILE.format(define=" -DBITREPLAY_FLOAT" if floats else "", sources=sources)
     if show is not None:
         show(table)
     target.mkdir(parents=True, exist_ok=True)

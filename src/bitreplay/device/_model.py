@@ -109,6 +109,8 @@ class DeviceModel:
             raise InputError(f"a device stores q = 1 to 8 bits per value; this memory has q = {memory.bits}")
         layout = _layout(model, memory, own)
         thresholds = None
+        if features is not None and (network is not None or isinstance(maker, Identity)):
+            raise InputError("this device gets bits, or pixels: what type its features have says nothing")
         if network is not None:
             if not isinstance(maker, Identity | Native):
                 raise InputError("a binary network makes the bits itself: the binarizer must be native")
@@ -168,9 +170,9 @@ def _integer_head(
         return None
     if name == "own" and isinstance(own, Replay):
         return IntegerHead.of_rows(*_linear_rows(own, binarizer), weight_bits)
-    closed = own if isinstance(own, ClosedForm) else ClosedForm().fit(memory, binarizer, 0)
-    if name == "own" and closed is not own:
+    if name == "own" and not isinstance(own, ClosedForm):
         raise InputError(f"a head of type {type(own).__name__} has no form in integers")
+    closed = own if isinstance(own, ClosedForm) else ClosedForm().fit(memory, binarizer, 0)
     weights, offsets = closed.rows
     if name == "linear_part" or not weights[:, 1:].any():  # blend = 1 leaves nothing to be squared
         weights, offsets = weights[:, :1], offsets[:, :1]
