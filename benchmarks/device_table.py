@@ -48,7 +48,7 @@ class Row:
     right: float
 
     def __str__(self) -> str:
-        enrol = f"{self.enrol / 1e6:.1f} M" if self.enrol else "-"
+        enrol = f"{self.enrol:,}" if self.enrol else "-"
         ram = f"{self.ram:,}" if self.ram else "-"
         cells = (self.name, self.d, self.k, self.q, f"{self.kept:,}", f"{self.per_class:,}", ram)
         return "| " + " | ".join(map(str, (*cells, f"{self.predict:,}", enrol, f"{self.right:.2f}"))) + " |"

@@ -121,6 +121,7 @@ def test_bits_of_another_width_are_refused() -> None:
         ({"prototypes": 256}, "prototypes must be an integer from 1 to 255"),
         ({"clamp": 0.0001}, "clamp must lie between"),
         ({"min_count": 0}, "min_count must be an integer from 1"),
+        ({"starts": 33}, "starts must be an integer from 1 to 32"),
     ],
 )
 def test_a_layout_out_of_its_ranges_is_refused(options: dict[str, int], message: str) -> None:

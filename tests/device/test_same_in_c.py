@@ -161,6 +161,8 @@ def test_a_layout_out_of_its_ranges_is_refused(library: ctypes.CDLL) -> None:
         room = ctypes.c_void_p(int(memory.room.ctypes.data))
         assert memory._call("open", room, ctypes.c_uint32(10)) is Status.BAD_ARGUMENT, name
         setattr(memory.layout, name, kept)
+    memory.layout.starts = 33
+    assert memory._call("open", room, ctypes.c_uint32(10)) is Status.BAD_ARGUMENT
 
 
 def test_forgetting_leaves_nothing_behind(library: ctypes.CDLL) -> None:

@@ -24,7 +24,7 @@ RANGES = {
     "features": (1, 65535),  # 65535 entries of -32768 and the mixing weight's logarithm fit into 32 bits
     "bits": (1, 8),  # q = 8 gains almost nothing over 3; more would need tables of kilobytes
     "prototypes": (1, 255),
-    "starts": (1, 255),
+    "starts": (1, 32),  # 32-bit arithmetic deals out their samples
     "warm_up": (0, 255),
     "steps": (1, 255),
     "min_count": (1, MOST_SAMPLES),

@@ -99,7 +99,7 @@ typedef struct {
     uint16_t min_count;             /* a prototype rests on so many samples at least, 1 to 65535 */
     uint8_t bits;                   /* q, 1 to 8 */
     uint8_t prototypes;             /* K of an enrolled class at most, 1 to 255 */
-    uint8_t starts;                 /* of EM, 1 to 255 */
+    uint8_t starts;                 /* of EM, 1 to 32 */
     uint8_t warm_up;                /* steps of each start */
     uint8_t steps;                  /* of the best start at most, 1 to 255 */
     uint32_t fingerprint;           /* of how embeddings are made; stored in blocks */

@@ -16,6 +16,7 @@
 REQUIRE(masses_of_31_bits, BITREPLAY_MOST_SAMPLES * ONE <= (uint32_t)INT32_MAX);
 REQUIRE(sums_of_31_bits, MOST_FEATURES * LARGEST_ENTRY + 90900u <= (uint32_t)INT32_MAX);
 REQUIRE(means_of_32_bits, 0xFFFFFFu * LEVELS <= UINT32_MAX - 0x7FFFFFu);
+REQUIRE(starts_of_32_bits, 255u * CARDS * MOST_STARTS <= UINT32_MAX / BITREPLAY_MOST_SAMPLES);
 REQUIRE(mixing_weights_of_32_bits, 65535u * 65535u <= UINT32_MAX - 32767u);
 
 /* EM on its way. Masses, the sums of the shares' columns, offsets and scores, one of each per prototype, lie behind the
@@ -199,11 +200,11 @@ static int reseed(fit *f)
 /* A start, five samples for each prototype, and its first steps. */
 static void warm_up(fit *f, uint32_t start)
 {
-    const uint64_t starts = f->layout->starts;
+    const uint32_t starts = f->layout->starts;
     uint32_t card, step, moved;
     memset(f->scratch->shares, 0, (size_t)f->n * f->k * 2u);
     for (card = 0; card < f->k * CARDS; card++) {
-        const uint32_t i = (uint32_t)((card * starts + start) * f->n / (f->k * CARDS * starts));
+        const uint32_t i = (card * starts + start) * f->n / (f->k * CARDS * starts);
         f->scratch->shares[(size_t)i * f->k + card / CARDS] = ONE;
     }
     for (step = 0; step < f->layout->warm_up; step++) {

@@ -13,6 +13,7 @@
 REQUIRE(an_int_of_32_bits, sizeof(int) == sizeof(int32_t));
 
 #define MOST_FEATURES 65535u
+#define MOST_STARTS 32u
 
 /* Words before the mixing weights of a record. */
 #define RECORD_HEAD 3u

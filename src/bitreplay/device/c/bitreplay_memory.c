@@ -4,7 +4,8 @@
 static int in_range(const bitreplay_layout *layout)
 {
     return layout->features >= 1 && layout->bits >= 1 && layout->bits <= 8 && layout->prototypes >= 1 &&
-           layout->starts >= 1 && layout->steps >= 1 && layout->min_count >= 1 && layout->log_probability != NULL;
+           layout->starts >= 1 && layout->starts <= MOST_STARTS && layout->steps >= 1 && layout->min_count >= 1 &&
+           layout->log_probability != NULL;
 }
 
 bitreplay_status bitreplay_open(const bitreplay_layout *layout, bitreplay_memory *memory, uint32_t *words,
