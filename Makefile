@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-device fuzz-device format bench bench-env clean
+.PHONY: demo test test-device fuzz-device format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -34,6 +34,10 @@ format: $(READY)
 # Peers are measured in an environment of their own: they never become dependencies of the project.
 bench: $(BENCH_READY)
 	$(BENCH_VENV)/bin/python benchmarks/bench.py
+
+# Only this writes docs/speed.md and results/: figures of the project, not of whoever runs them.
+bench-docs: $(BENCH_READY)
+	$(BENCH_VENV)/bin/python benchmarks/bench.py --docs
 
 bench-env: $(BENCH_READY)
 

@@ -36,7 +36,10 @@ def main() -> None:
     print(f"{problem.name}: average, final, seconds")
     grid = [(lr, wd, 5) for lr in (0.03, 0.1, 0.3) for wd in (0.0, 5e-4)] + [(0.1, 0.0, 2), (0.1, 0.0, 10)]
     heads = {"closed form": ClosedForm()}
-    heads |= {f"lr {lr:<5g} decay {wd:<6g} epochs {e}": Replay(lr=lr, weight_decay=wd, epochs=e) for lr, wd, e in grid}
+    heads |= {
+        f"lr {lr:<5g} decay {wd:<6g} epochs {e}": Replay(learning_rate=lr, weight_decay=wd, epochs=e)
+        for lr, wd, e in grid
+    }
     for name, head in heads.items():
         print(f"{name:36s} %6.2f %6.2f %5.0f" % incremental(head, problem, tasks, memories), flush=True)
 

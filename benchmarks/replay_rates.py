@@ -13,7 +13,8 @@ from bitreplay.data import from_arrays, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.evaluation import evaluate
 from bitreplay.learners import FrozenLearner
-from bitreplay.learners.frozen import GBM, LatentReplay
+from bitreplay.learners.frozen._gbm import GBM
+from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.runs import Setting
 
 RATES = (0.1, 0.03, 0.01, 0.003, 0.001)

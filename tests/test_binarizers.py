@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from bitreplay import Heaviside, Thermometer
-from bitreplay.binarizers import Identity, Native
-from bitreplay.binarizers._rebuild import rebuild
+from bitreplay.binarizers import Identity, Native, rebuild
 from bitreplay.errors import InputError
 
 # Fixed examples, no deadline and no hurry: a busy machine must not fail a test.

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from bitreplay import GBMClassifier, Thermometer
 from bitreplay.heads import ClosedForm
-from bitreplay.learners.frozen import FineTuning
+from bitreplay.learners.frozen._fine_tuning import FineTuning
 
 SEEDS = range(5)
 P, PROTOTYPES, BITS = 4, 8, 4

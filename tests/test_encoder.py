@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay.backbones import Preprocessing, build_backbone
+from bitreplay.backbones import Preprocessing, SmallCNN, build_backbone
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.data import ImageDataset, Samples, from_arrays
 from bitreplay.encoder import BATCH, SAVED_EVERY, Encoder
@@ -297,3 +297,15 @@ def test_a_pretrained_network_of_another_size_gets_images_of_that_size():
     images = np.random.default_rng(0).integers(0, 256, (2, 16, 16, 3)).astype(np.uint8)
     assert encoder.preprocessing.size == 64
     assert encoder.features(images).shape == (2, 8 * 2 * 2)
+
+
+def test_another_version_of_our_own_network_has_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Encoder(build_backbone("small_cnn"), Preprocessing((0.5,), (0.5,)), name="ours").key
+    network = build_backbone("small_cnn", generator=torch.Generator().manual_seed(0))
+    one, again = (Encoder(network, Preprocessing((0.5,), (0.5,)), name="ours").key for _ in range(2))
+    assert one == again != before
+    monkeypatch.setattr(SmallCNN, "VERSION", 2, raising=False)
+    assert Encoder(network, Preprocessing((0.5,), (0.5,)), name="ours").key != one
+    monkeypatch.undo()
+    monkeypatch.setattr("bitreplay.encoder.VERSION", 99)
+    assert Encoder(network, Preprocessing((0.5,), (0.5,)), name="ours").key != one

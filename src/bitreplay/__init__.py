@@ -1,11 +1,12 @@
 """bitreplay: class-incremental learning with a generative binary memory."""
 
+from bitreplay._version import __version__
 from bitreplay.binarizers import Heaviside, Thermometer
-from bitreplay.bits import PackedBits, pack
+from bitreplay.bits import Fingerprint, PackedBits, pack
 from bitreplay.classifier import GBMClassifier
 from bitreplay.device import export_c
 from bitreplay.heads import Bayes, ClosedForm, Replay
-from bitreplay.memory import BinaryMemory, Fingerprint
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import BernoulliMixture, EMOptions, Mixture, fit_mixtures
 
 __all__ = [
@@ -21,9 +22,8 @@ __all__ = [
     "PackedBits",
     "Replay",
     "Thermometer",
+    "__version__",
     "export_c",
     "fit_mixtures",
     "pack",
 ]
-
-__version__ = "0.1.0"

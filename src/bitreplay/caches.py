@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 import sys
 import time
@@ -24,13 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from bitreplay._lock import alone
+from bitreplay._floor.files import PART, part_beside, write_text
+from bitreplay._floor.locks import file_lock
 from bitreplay.errors import InputError
 
 __all__ = ["Entry", "cache_root", "clean", "entries"]
 
 META = "meta.json"  # written last: an entry without it is not complete
-PART = ".part"  # ending of folders that are being built, or that a killed process left behind
 IDLE_DAYS = 1.0  # ours: a `.part` folder that nothing was written to for so long belongs to nobody
 
 
@@ -136,7 +135,7 @@ def building(kind: str, key: str, description: str = "") -> Iterator[Path]:
         features = np.load(folder("features", key) / "features.npy", mmap_mode="r")
     """
     target = folder(kind, key)
-    temporary = _beside(target)
+    temporary = part_beside(target)
     try:
         temporary.mkdir(parents=True)
     except OSError as error:
@@ -162,7 +161,7 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
     working = target.with_name(f".{target.name}{PART}")
     with contextlib.suppress(OSError):  # the error below says it better
         target.parent.mkdir(parents=True, exist_ok=True)
-    with alone(target.with_name(f".{target.name}.lock")):
+    with file_lock(target.with_name(f".{target.name}.lock")):
         if find(kind, key) is not None:
             yield None
             return
@@ -177,7 +176,7 @@ def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
     files = sorted(path for path in temporary.rglob("*") if path.is_file())
     sizes = {path.relative_to(temporary).as_posix(): path.stat().st_size for path in files}
     meta = {"description": description, "files": sizes}
-    (temporary / META).write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    write_text(temporary / META, json.dumps(meta, indent=1))
     _move_into_place(temporary, folder(kind, key), kind, key)
 
 
@@ -246,10 +245,6 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is none of them")
 
 
-def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}{PART}")
-
-
 def _move_into_place(temporary: Path, target: Path, kind: str, key: str) -> None:
     for _ in range(3):
         with contextlib.suppress(OSError):  # there is something already
@@ -263,7 +258,7 @@ def _move_into_place(temporary: Path, target: Path, kind: str, key: str) -> None
 
 def _discard(path: Path) -> bool:
     """Remove a folder; it vanishes under its name at once, so that nobody finds half of it."""
-    doomed = path if path.name.endswith(PART) else _beside(path)
+    doomed = path if path.name.endswith(PART) else part_beside(path)
     try:
         if doomed != path:
             path.rename(doomed)

@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import inspect
 import json
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +22,8 @@ import torch
 from torch import nn
 
 from bitreplay import caches
-from bitreplay._device import usable_device
+from bitreplay._floor.devices import usable_device
+from bitreplay._floor.files import write_text
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
 from bitreplay.backbones._build import own_preprocessing
 from bitreplay.binarizers import Binarizer
@@ -38,6 +38,7 @@ __all__ = ["Encoder"]
 Features = npt.NDArray[np.float32]
 FeatureFile = np.memmap[Any, np.dtype[np.float32]]
 
+VERSION = 2  # of what is done to images before the network: another one gives other features
 BATCH = 256  # images at once; always the same ones together, as the last digits of features depend on it
 SAVED_EVERY = 8  # batches between two notes of how far it got
 FEATURES, DONE = "features.npy", "done.json"
@@ -58,6 +59,8 @@ class Encoder:
         The one that it was trained with. Without one, learners calibrate their own on task 0.
     pretrained : str
         The data whose images it has seen before task 0, to be named beside every result; "" for none.
+    stage : str
+        Which of several networks of one training it is, to be named beside every result; "" where there is one.
     device : str or torch.device
         Where it runs: "auto" takes a GPU if there is one.
 
@@ -82,6 +85,7 @@ class Encoder:
         name: str,
         binarizer: Binarizer | None = None,
         pretrained: str = "",
+        stage: str = "",
         device: str | torch.device = "auto",
     ) -> None:
         self.device = usable_device(device)
@@ -89,12 +93,14 @@ class Encoder:
         self.key = ""
         if isinstance(backbone, nn.Module):
             frozen = backbone.eval().requires_grad_(False).to(self.device)
-            self.key = caches.key(network=_network_hash(frozen), preprocessing=asdict(preprocessing), batch=BATCH)
+            about = {"network": _network_hash(frozen), "preprocessing": asdict(preprocessing), "batch": BATCH}
+            self.key = caches.key(version=VERSION, **about)
             self.backbone = frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.preprocessing = preprocessing
         self.name = name
         self.binarizer = binarizer
         self.pretrained = pretrained
+        self.stage = stage
 
     @classmethod
     def from_pretrained(
@@ -108,7 +114,7 @@ class Encoder:
         return cls(backbone, own, name=name, pretrained=pretrained_on(name, options), device=device)
 
     @classmethod
-    def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto") -> Encoder:
+    def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto", stage: str = "") -> Encoder:
         """An encoder that was trained on task 0."""
         name = trained.backbone_name or "own network"
         return cls(
@@ -117,6 +123,7 @@ class Encoder:
             name=name,
             binarizer=trained.binarizer,
             pretrained=pretrained_on(name, trained.backbone_options),
+            stage=stage,
             device=device,
         )
 
@@ -127,7 +134,8 @@ class Encoder:
 
     def notes(self) -> dict[str, str]:
         """What a reader of results must know of the encoder."""
-        return {"encoder": self.name} | ({"pretrained": self.pretrained} if self.pretrained else {})
+        notes = {"encoder": self.name, "network": self.stage, "pretrained": self.pretrained}
+        return {name: text for name, text in notes.items() if text}
 
     # ------------------------------------------------------------------ encoding
 
@@ -220,8 +228,9 @@ def _batches(n: int, size: int = BATCH) -> Iterator[slice]:
 def _network_hash(network: nn.Module) -> str:
     """Hash of all that determines what a network computes, as far as one can see it from outside.
 
-    Those are its structure, tensors and plain attributes, and the source of classes that are neither torch's nor ours:
-    who changes the code of an own network must not get the features of the old one.
+    Those are its structure, tensors and plain attributes, and the source of classes that are not torch's: whoever
+    changes the code of a network must not get the features of the old one. Our own say `VERSION` instead, so that a
+    better comment costs nobody an hour.
     """
     digest = hashlib.sha256(repr(network).encode())
     for name, tensor in (*network.named_parameters(), *network.named_buffers()):
@@ -231,7 +240,10 @@ def _network_hash(network: nn.Module) -> str:
         plain = {key: value for key, value in sorted(vars(part).items()) if isinstance(value, int | float | str)}
         digest.update(f"{name} {plain}".encode())
     for kind in sorted({type(part) for part in network.modules()}, key=lambda kind: kind.__qualname__):
-        if kind.__module__.partition(".")[0] not in ("torch", "bitreplay"):
+        package = kind.__module__.partition(".")[0]
+        if package == "bitreplay":
+            digest.update(f"{kind.__qualname__} {getattr(kind, 'VERSION', 1)}".encode())
+        elif package != "torch":
             with contextlib.suppress(OSError, TypeError):  # typed into a console
                 digest.update(inspect.getsource(kind).encode())
     return digest.hexdigest()
@@ -250,6 +262,4 @@ def _read_progress(folder: Path, n_images: int) -> tuple[int, FeatureFile | None
 
 
 def _write_progress(folder: Path, done: int) -> None:
-    temporary = folder / f"{DONE}.part"
-    temporary.write_text(json.dumps([done, (folder / FEATURES).stat().st_size]))
-    os.replace(temporary, folder / DONE)
+    write_text(folder / DONE, json.dumps([done, (folder / FEATURES).stat().st_size]))

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import bitreplay
 from bitreplay import metrics
 from bitreplay.cli import main
+from bitreplay.evaluation import Provenance
 from bitreplay.runs import Setting, Specification, find_runs, run_learner
 from tests.runs.problems import SIZES, digits
 
@@ -69,6 +71,14 @@ def test_numbers_as_json_with_the_command_that_gives_them_again(compared: Path) 
     assert row["average"] == pytest.approx(sum(metrics.average(history) for history in runs) / 2, abs=1e-6)
     assert row["memory_bits"] == runs[0].memory_bits[-1]
     assert len(row["per_state"]) == len(SIZES)
+    made = [run.result().history.made for run in find_runs([compared])]
+    assert content["made"] == {
+        "version": bitreplay.__version__,
+        "date": Provenance.now().date,
+        "machine": Provenance.now().machine,
+        "seconds": pytest.approx(sum(each.seconds for each in made), abs=0.1),
+    }
+    assert not {"date", "machine", "bitreplay"} & set(content)
     words = shlex.split(content["command"])
     assert words[:2] == ["bitreplay", "compare"]
     written = sorted(path.name for path in compared.iterdir())

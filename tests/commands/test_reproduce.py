@@ -1,15 +1,19 @@
 """`bitreplay reproduce`: the list, what is missing, and that names fit together."""
 
 import importlib
+import time
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
 from bitreplay.cli import main
 from bitreplay.errors import InputError
-from bitreplay.experiments import EXPERIMENTS, ExperimentName, Outcome, Request
-from tests.experiments.outcomes import an_experiment, request_of
+from bitreplay.evaluation import History, Provenance
+from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Outcome, Request, read_outcome
+from tests.experiments.outcomes import an_experiment, outcome, request_of
+from tests.runs.problems import digits
 
 reproduction = importlib.import_module("bitreplay.commands._reproduce")
 
@@ -72,6 +76,60 @@ def test_one_experiment_and_its_page(calls, capsys, tmp_path):
     assert "This takes about no time." in printed
     assert "the paper: q = 8 is best\n measured: q = 4 is: does not hold" in printed
     assert "66.3" in printed
+
+
+@pytest.fixture
+def asked(monkeypatch, network) -> list[Request]:
+    """How the one experiment that there is was asked for: one that runs learners."""
+    requests, setting = [], digits(network)
+
+    def run(request: Request) -> Outcome:
+        requests.append(request)
+        request.compare(setting, ["NearestMean"], [0, 1])  # nothing is random in it: one run
+        request.compare(setting, ["NearestMean", "GBM:prototypes=1"], [0])
+        return outcome(drawings=[])
+
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", {"table-9": an_experiment(run=run)})
+    return requests
+
+
+def measure(folder: Path) -> Measured:
+    reproduction.reproduce("table-9", output=folder)
+    return read_outcome(folder / "table-9" / "outcome.json")
+
+
+def say_elsewhere(folder: Path) -> None:
+    """As if the runs had been made on another machine, long ago, in 100 s each."""
+    paths = list((folder / "runs").rglob("history.json"))
+    assert len(paths) == 2
+    for path in paths:
+        history = History.from_json(path.read_bytes())
+        made = Provenance("0.1.7", "2025-03-01", "elsewhere", 100.0)
+        path.write_text(replace(history, made=made).to_json(), encoding="utf-8")
+
+
+def test_an_experiment_takes_as_long_as_its_runs_did(asked, tmp_path):
+    begun = time.monotonic()
+    first = measure(tmp_path)
+    now, took = Provenance.now(), time.monotonic() - begun
+    assert (first.version, first.date, first.machine) == (now.version, now.date, now.machine)
+    runs = {run.path: run.history.made.seconds for run in asked[0].runs}
+    assert len(runs) == 2
+    waited = sum(asked[0].waited)
+    assert sum(runs.values()) - 0.1 <= first.seconds <= sum(runs.values()) + took - waited + 0.1  # each second once
+    say_elsewhere(tmp_path)
+    begun = time.monotonic()
+    again = measure(tmp_path)
+    assert 200 <= again.seconds <= 200 + time.monotonic() - begun + 0.1  # runs that are only read
+
+
+def test_an_experiment_that_reads_its_runs_says_who_made_them(asked, tmp_path):
+    measure(tmp_path)
+    say_elsewhere(tmp_path)
+    found = measure(tmp_path)
+    assert (found.version, found.date, found.machine) == ("0.1.7", "2025-03-01", "elsewhere")
+    page = (tmp_path / "table-9" / "report.html").read_text(encoding="utf-8")
+    assert "elsewhere; bitreplay 0.1.7; 2025-03-01" in page
 
 
 def test_all_goes_on_where_it_was_interrupted(calls, capsys, tmp_path, monkeypatch):

@@ -26,15 +26,22 @@ def random_history(sizes, seed=0, *, train=False, learner="guessing", notes=None
     for size in sizes:
         new = order[begin : begin + size]
         begin += size
+        table = _random_table(rng, (*history.task_sizes, size))
         history = history.append(
             new,
-            _random_table(rng, (*history.task_sizes, size)),
+            table,
             memory_bits=int(rng.integers(1000)),
             working_set_bits=int(rng.integers(1000)),
             seconds=float(rng.random()),
             train_confusion=_random_table(rng, (*history.task_sizes, size)) if train else None,
+            answers=random_answers(table, rng),
         )
     return history
+
+
+def random_answers(table, rng):
+    """Answers that a confusion may have come from, class after class."""
+    return np.concatenate([rng.permutation(np.arange(row.sum()) < row[c]) for c, row in enumerate(table)])
 
 
 def _random_table(rng, sizes):

@@ -1,8 +1,11 @@
 """evaluate: right answers are counted as a loop would, a run that stopped goes on, and bad learners are refused."""
 
+import datetime
+
 import numpy as np
 import pytest
 
+import bitreplay
 from bitreplay import metrics
 from bitreplay.data import from_arrays, make_scenario
 from bitreplay.errors import InputError
@@ -84,6 +87,23 @@ def test_every_class_in_every_state_is_counted(scenario, history):
         for column, answer in enumerate(history.learning_order):
             assert history.confusion[row, column] == ((labels == true) & (predicted == answer)).sum()
     assert 0.4 < metrics.final(history) < 1  # neither guessing nor trivial
+
+
+def test_every_sample_is_noted_class_after_class(scenario, history):
+    learner = NearestMean()
+    for state, task in enumerate(scenario):
+        learner.learn(task)
+        expected = []
+        for label in history.learning_order[: sum(SIZES[: state + 1])]:
+            mine = np.flatnonzero(scenario.dataset.test.labels == label)
+            expected += (learner.predict(scenario.dataset.samples("test").subset(mine)) == label).tolist()
+        assert history.answers[state].tolist() == expected
+
+
+def test_a_history_says_what_made_it(history):
+    assert history.made.version == bitreplay.__version__
+    assert history.made.date == datetime.date.today().isoformat()
+    assert history.made.seconds >= sum(history.seconds)
 
 
 @pytest.mark.parametrize("states", [0, 1, 2, 3])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.evaluation import History
+from bitreplay.evaluation import History, Provenance, made_in_words
 from tests.evaluation.examples import histories, random_history, steady
 
 FIGURES = {"memory_bits": 8, "working_set_bits": 16, "seconds": 0.5}
@@ -65,7 +65,13 @@ def test_equality_leaves_out_the_time_and_nothing_else(history):
     assert replace(history, notes={}) != history
     assert replace(history, train_right=None, train_count=None) != history
     assert replace(history, train_right=other.train_right, train_count=other.train_count) != history
-    assert replace(history, right=other.right, count=other.count, confusion=other.confusion) != history
+    counted = {name: getattr(other, name) for name in ("right", "count", "confusion", "answers")}
+    assert replace(history, **counted) != history
+    assert replace(history, answers=()) != history
+    order = np.concatenate([np.arange(n) for n in history.count[-1]])  # another sample of a class was answered right
+    shuffled = history.answers[-1][np.lexsort((-order, np.repeat(np.arange(6), history.count[-1])))]
+    assert not np.array_equal(shuffled, history.answers[-1])
+    assert replace(history, answers=(*history.answers[:-1], shuffled)) != history
     assert replace(history, classes=((90, 91, 92), *history.classes[1:])) != history
     assert history != "a history"
 
@@ -133,11 +139,50 @@ def test_a_confusion_of_other_classes_is_refused(history, n_classes):
 
 
 def test_a_newer_file_asks_for_an_upgrade(history):
-    text = history.to_json().replace('"schema": 1', '"schema": 2')
+    text = history.to_json().replace('"schema": 2', '"schema": 3')
     with pytest.raises(
-        FileFormatError, match=r"h\.json has schema 2, but this bitreplay reads up to 1: please upgrade"
+        FileFormatError, match=r"h\.json has schema 3, but this bitreplay reads up to 2: please upgrade"
     ):
         History.from_json(text, "h.json")
+
+
+def test_a_file_of_the_first_schema_is_read(history):
+    first = replace(history, answers=(), made=None)
+    text = first.to_json().replace('"schema": 2', '"schema": 1')
+    assert "answers" not in text
+    assert "made" not in text
+    assert History.from_json(text) == first
+
+
+def test_who_made_it_is_kept_and_not_compared(history):
+    made = Provenance("0.2.0", "2026-11-16", "a machine", 1.25)
+    again = History.from_json(replace(history, made=made).to_json())
+    assert again.made == made
+    assert again == history
+
+
+def test_what_several_were_made_with():
+    made = [Provenance("0.2.0", "2026-11-18", "b", 1.0), Provenance("0.2.0", "2026-11-16", "a", 2.0)]
+    histories = [History.empty("GBM", made=each) for each in made]
+    expected = {"version": "0.2.0", "date": "2026-11-16 to 2026-11-18", "machine": "a; b", "seconds": 3.0}
+    assert made_in_words(histories) == expected
+    assert made_in_words([*histories, histories[0]]) == expected  # the same history for another seed was made once
+    unknown = {"version": "unknown", "date": "unknown", "machine": "unknown", "seconds": 0}
+    assert made_in_words([History.empty("GBM")]) == unknown
+
+
+def test_answers_must_be_those_that_were_counted(history):
+    for wrong, message in (
+        (history.answers[:2], "answers need 3 states; got 2"),
+        ((*history.answers[:2], history.answers[2][:-1]), "one per test sample"),
+        ((*history.answers[:2], ~history.answers[2]), "do not fit the numbers of right answers"),
+        ((*history.answers[:2], history.answers[2].astype(int)), "vector of truth values"),
+    ):
+        with pytest.raises(InputError, match=message):
+            replace(history, answers=wrong)
+    table = np.eye(7, dtype=int)
+    with pytest.raises(InputError, match="in all states or in none"):
+        history.append((99,), table, **FIGURES, train_confusion=table)
 
 
 @steady
@@ -178,6 +223,8 @@ def damaged(**changes):
         damaged(memory_bits=[1, 2.0]),
         damaged(train_right="missing"),
         damaged(another=1),
+        *(damaged(made=value) for value in (None, "text", {"version": "0.2.0"}, {"seconds": -1})),
+        *(damaged(answers=value) for value in (None, "text", ["AA=="], ["????", "AA=="], [3, 4])),
     ],
 )
 def test_a_damaged_file_is_refused_with_its_name(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import matplotlib
 
 from bitreplay.experiments import Claim, Drawing, Experiment, Outcome, Request, Table
+from bitreplay.experiments._verdict import Verdict
 from bitreplay.report._look import LOOK, figure, heading
 
 ROWS = [["GBM, K=8", 3, 0.66341234, 8.2e6, 1.5], ["<b>none</b>", 1, None, 0, 0.25]]
@@ -27,9 +28,9 @@ def drawing(name: str = "curve") -> Drawing:
 
 def outcome(**parts: object) -> Outcome:
     claims = [
-        Claim("K = 8 > K = 1", "+1.2 points", True),
-        Claim("q = 8 is best", "q = 4 is", False),
-        Claim("T = 20 is harder", "one seed", None),
+        Claim("K = 8 > K = 1", "+1.2 points", Verdict(True, 0.001)),
+        Claim("q = 8 is best", "q = 4 is", Verdict(False, 0.002)),
+        Claim("T = 20 is harder", "one seed", Verdict(True, 0.3)),
     ]
     own = {"tables": [table()], "drawings": [drawing()], "claims": claims, "remarks": ["Synthetic & small."]}
     return Outcome(**{**own, **parts})

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from bitreplay import metrics
-from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, _claims, binarizer_table
-from bitreplay.report._methods import Method
-from tests.experiments.histories import history
+from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, _claims, _range, binarizer_table
+from bitreplay.report._methods import MethodRuns
+from tests.experiments.histories import history, method
 
 FEATURES = 8 * 4  # of small_cnn:width=4
 
@@ -38,19 +39,30 @@ def measured(thermometer: list[float], heaviside: list[float], initial: list[flo
     cells = {}
     for name, finals in (("thermometer", thermometer), ("heaviside", heaviside)):
         for factor, final, first in zip(FACTORS, finals, initial, strict=True):
-            cells[name, factor] = Method(name, (0,), (history([first, final], train=[1.0, 1.0]),))
+            cells[name, factor] = MethodRuns(name, (0,), (history([first, final], train=[1.0, 1.0]),))
     return cells
 
 
 @pytest.mark.parametrize(
     ("thermometer", "heaviside", "initial", "verdicts"),
-    [
-        ([0.58, 0.575, 0.57], [0.55, 0.55, 0.545], [0.80, 0.80, 0.803], [True, True, None, True]),
+    [  # 0.27 points are 95 %
+        ([0.58, 0.575, 0.57], [0.55, 0.55, 0.545], [0.80, 0.80, 0.803], [True, True, True, True]),
+        ([0.58, 0.575, 0.57], [0.55, 0.55, 0.541], [0.80, 0.80, 0.802], [True, True, None, None]),  # 0.9 may be 1
         ([0.58, 0.575, 0.57], [0.55, 0.55, 0.58], [0.80, 0.80, 0.82], [False, True, True, False]),
         ([0.58, 0.575, 0.60], [0.55, 0.573, 0.55], [0.81, 0.80, 0.80], [None, False, False, False]),
+        ([0.58, 0.575, 0.578], [0.55, 0.55, 0.55], [0.80, 0.80, 0.809], [True, None, True, None]),  # the initial task
     ],
 )
 def test_verdicts_follow_from_the_numbers(thermometer, heaviside, initial, verdicts):
     claims = _claims(measured(thermometer, heaviside, initial))
     assert [claim.holds for claim in claims] == verdicts
-    assert claims[0].measured.startswith(f"p = f = 1: {100 * (thermometer[0] - heaviside[0]):+.1f} points")
+    assert claims[0].measured.startswith(f"p = f = 1: {100 * (thermometer[0] - heaviside[0]):+.1f} points (95 %: ")
+    assert claims[3].measured.startswith(f"initial task: {100 * np.ptp(initial):+.1f} points (95 %: ")
+
+
+def test_sizes_that_are_alike_on_average_may_differ_with_every_seed():
+    rising, flat, falling = (method("heaviside", 0.56 - by, 0.56 + by) for by in (0.01, 0, -0.01))
+    found = _range([rising, flat, falling], metrics.final)
+    assert found.values == pytest.approx([0.02, 0.02])
+    assert found.at_most(0.01).holds is False
+    assert _range([flat, flat], metrics.final).at_most(0.01).holds is True

@@ -15,7 +15,7 @@ from bitreplay.experiments._core50_table import ROWS, _claims, core50_table
 from bitreplay.report import RunResult
 from bitreplay.training import TrainedNetwork
 from tests.data.examples import write_image
-from tests.experiments.histories import history
+from tests.experiments.histories import history, interval, margin
 
 OPTIONS = {"weights": None, "blocks": (1, 1, 1, 1), "filters": (8, 8, 16, 16), "image_size": 32}
 D = 16  # one pixel of 16 channels
@@ -70,9 +70,10 @@ def test_the_table_in_miniature(tmp_path, scale):
     [table] = outcome.tables
     assert [row[-1] for row in table.rows] == [*ROWS.values(), None, None]
     assert [row[table.columns.index("final")] for row in table.rows] == [metrics.final(one) for one in histories]
-    assert f"classifier={'linear' if scale == 'cpu' else 'quicknet_tail'}" in table.rows[0][0]
+    assert f"architecture={'linear' if scale == 'cpu' else 'quicknet_tail'}" in table.rows[0][0]
     better = metrics.final(histories[3]) - metrics.final(histories[2])
-    assert outcome.claims[0].measured.startswith(f"{100 * better:+.1f} points, with {bits[2] / bits[3]:.1f} times")
+    assert outcome.claims[0].measured.startswith(f"{100 * better:+.1f} points")
+    assert outcome.claims[0].measured.endswith(f", with {bits[2] / bits[3]:.1f} times less memory")
     if scale == "cpu":
         assert max(map(metrics.final, histories)) > 0.2  # chance is 0.1
 
@@ -83,7 +84,7 @@ def test_the_table_in_miniature(tmp_path, scale):
         (0.74, 40, 0.76, [True, True]),
         (0.74, 200, 0.76, [False, True]),  # better, but with more memory
         (0.69, 40, 0.68, [False, False]),
-        (0.712, 40, 0.714, [None, None]),  # one seed, and a fifth of a point
+        (0.712, 40, 0.714, [None, None]),  # a fifth of a point, and 0.3 are 95 %
     ],
 )
 def test_verdicts_follow_from_the_numbers(one, bits, eight, verdicts):
@@ -94,7 +95,8 @@ def test_verdicts_follow_from_the_numbers(one, bits, eight, verdicts):
     results = [RunResult(name, 0, history([value], memory=memory)) for name, (value, memory) in reached.items()]
     claims = _claims(results, {name: name for name in ROWS})
     assert [claim.holds for claim in claims] == verdicts
-    assert claims[0].measured == f"{100 * (one - 0.71):+.1f} points, with {188 / bits:.1f} times less memory"
+    better = interval(one - 0.71, margin(one, 0.71))
+    assert claims[0].measured == f"{better}, with {188 / bits:.1f} times less memory"
 
 
 def test_everything_that_is_missing_is_named_at_once(tmp_path):

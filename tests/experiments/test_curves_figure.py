@@ -1,5 +1,6 @@
 """Figure 4: the watched training is that of the run, gaps by their definition, verdicts from numbers."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,7 @@ from bitreplay import metrics
 from bitreplay.evaluation import History
 from bitreplay.experiments._curves_figure import METHODS, _claim_best, _claim_training, _claims_groups, curves_figure
 from bitreplay.experiments._training_curves import Epoch
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import method
 
 
@@ -40,16 +41,19 @@ def test_the_figure_in_miniature(small_request):
     assert [drawing.name for drawing in outcome.drawings] == ["curves", "training", "stability"]
 
 
-def grouped(*states: tuple[float, float, float]) -> History:
-    """A history with accuracies on initial, past and new classes as given: 1000 test samples of each class."""
+def grouped(*states: tuple[float, float, float], samples: int = 100_000, answers: bool = False) -> History:
+    """A history with accuracies on initial, past and new classes as given, from so many test samples of each class."""
     made = History.empty("GBM")
     for state, (init, past, new) in enumerate(states):
         rates = [init, init] + [past] * (state - 1) + [new] * (state > 0)
-        table = np.diag([round(1000 * rate) for rate in rates])
-        table[:, 0] += 1000 - table.sum(axis=1)
-        table[0, 0], table[0, 1] = round(1000 * init), 1000 - round(1000 * init)
+        right = [round(samples * rate) for rate in rates]
+        table = np.diag(right)
+        table[:, 0] += samples - table.sum(axis=1)
+        table[0, 0], table[0, 1] = right[0], samples - right[0]
+        given = [np.random.default_rng(label).permutation(samples) < n for label, n in enumerate(right)]
         classes = (0, 1) if state == 0 else (state + 1,)
-        made = made.append(classes, table, memory_bits=0, working_set_bits=0, seconds=0.0)
+        figures = {"memory_bits": 0, "working_set_bits": 0, "seconds": 0.0}
+        made = made.append(classes, table, **figures, answers=np.concatenate(given) if answers else None)
     return made
 
 
@@ -60,16 +64,30 @@ def grouped(*states: tuple[float, float, float]) -> History:
         ((0.70, 0.60, 0.66), [False, False]),
         ((0.60, 0.60, 0.60), [True, None]),
         ((0.55, 0.60, 0.56), [False, False]),
+        ((0.6595, 0.60, 0.6265), [None, None]),  # 4.4 % of 4.5, and 5.95 points of 6: not surely less
+        ((0.6605, 0.60, 0.6275), [None, None]),  # nor surely more
     ],
 )
 def test_verdicts_on_old_and_new_classes(state, verdicts):
     histories = tuple(grouped((0.8, 0, 0), (0.7, 0, 0.7), state, state) for _ in range(2))
-    claims = _claims_groups(Method("GBM", (0, 1), histories))
+    claims = _claims_groups(MethodRuns("GBM", (0, 1), histories))
     assert [claim.holds for claim in claims] == verdicts
     init, past, new = state
-    assert claims[0].measured.startswith(f"{100 * abs(new - past) / past:.1f} %")
+    assert claims[0].measured.startswith(f"{100 * abs(new - past) / past:.1f} % (± 0.")
     assert f"in {2 * (new > past)} of 2 states" in claims[0].measured
     assert claims[1].measured.startswith(f"{100 * (init - past):+.1f} points")
+
+
+@pytest.mark.parametrize(("samples", "verdicts"), [(100, [None, None]), (100_000, [True, True])])
+def test_what_few_samples_of_a_group_may_be_off_is_no_verdict(samples, verdicts):
+    state = (0.63, 0.60, 0.62)
+    made = grouped((0.8, 0, 0), (0.7, 0, 0.7), state, state, samples=samples, answers=True)
+    claims = _claims_groups(MethodRuns("GBM", (0, 1), (made, made)))
+    assert [claim.holds for claim in claims] == verdicts
+    # By hand: two states, in each a new class and as a share of the past ones; classes are both, so it is not exact.
+    off = np.sqrt(2 * 0.62 * 0.38 / samples + 2 * 0.60 * 0.40 / samples) / 2 / 0.60
+    [shown] = re.findall(r"\(± ([\d.]+)\)", claims[0].measured)
+    assert float(shown) / 100 == pytest.approx(2.09 * off, rel=0.5)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,18 @@ import csv
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from bitreplay.errors import FileFormatError
+from bitreplay.evaluation import Provenance
 from bitreplay.experiments import read_outcome, write_outcome
 from bitreplay.experiments._files import OUTCOME
+from bitreplay.experiments._verdict import Verdict
+from bitreplay.runs import RunFolder
+from bitreplay.runs._folder import HISTORY, write_config
+from tests.experiments.histories import history
 from tests.experiments.outcomes import ROWS, an_experiment, drawing, outcome, table
 
 WANTED = {"scale": "cpu", "seeds": [0, 1], "seconds": 12.34}
@@ -24,6 +30,11 @@ def test_what_is_written_is_read(tmp_path):
     assert found.command == "bitreplay reproduce table-9 --scale cpu --seeds 0 1"
     assert (found.scale, found.seeds, found.seconds) == ("cpu", [0, 1], 12.3)
     assert found.claims == made.claims
+    assert [claim.verdict for claim in found.claims] == [  # as they are among three, by Holm
+        Verdict(True, pytest.approx(0.003)),
+        Verdict(False, pytest.approx(0.004)),
+        Verdict(True, 0.3),
+    ]
     assert found.remarks == made.remarks
     assert found.drawings == {"curve": made.drawings[0].words}
     assert found.tables[0].shown() == made.tables[0].shown()
@@ -66,7 +77,57 @@ def test_a_folder_is_complete_only_with_its_json(tmp_path):
     assert not (tmp_path / OUTCOME).exists()
 
 
-@pytest.mark.parametrize("damage", ["truncated", "no tables", "a list", "wrong rows", "not text"])
+def runs_of(output: Path, *made: Provenance) -> list[RunFolder]:
+    """Runs that were made elsewhere and long ago, as they are read from their folders."""
+    for seed, one in enumerate(made):
+        folder = output / f"run-{seed}"
+        folder.mkdir()
+        write_config(folder, {"learner": "GBM", "seed": seed})
+        text = replace(history([0.5, 0.6], samples=10), made=one).to_json()
+        (folder / HISTORY).write_text(text, encoding="utf-8")
+    return [RunFolder.read(output / f"run-{seed}") for seed in range(len(made))]
+
+
+EARLIER = Provenance("0.1.7", "2025-03-01", "a large machine", 100.0)
+LATER = Provenance("0.1.8", "2025-03-04", "a small machine", 23.0)
+
+
+def test_an_outcome_says_who_made_its_runs_and_not_who_read_them(tmp_path):
+    runs = runs_of(tmp_path, EARLIER, LATER)
+    found = write_outcome(tmp_path / "one", "table-9", an_experiment(), outcome(), **{**WANTED, "runs": runs})
+    assert found.version == "0.1.7, 0.1.8"
+    assert found.date == "2025-03-01 to 2025-03-04"
+    assert found.machine == "a large machine; a small machine"
+    assert json.loads((tmp_path / "one" / OUTCOME).read_text(encoding="utf-8"))["date"] == found.date
+
+
+def test_what_runs_took_is_part_of_the_duration_and_counts_once(tmp_path):
+    first, second = runs_of(tmp_path, EARLIER, LATER)
+    again = replace(first, config={**first.config, "seed": 1})  # nothing is random in it: it stands for another seed
+    twice = RunFolder.read(first.path)  # and it is read for two tables of one experiment
+    for runs in ([first, second], [first, again, second], [first, second, twice]):
+        found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **{**WANTED, "runs": runs})
+        assert found.seconds == pytest.approx(100 + 23 + 12.3)
+
+
+def test_an_outcome_without_runs_was_made_here_and_today(tmp_path):
+    found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **WANTED)
+    now = Provenance.now()
+    assert (found.version, found.date, found.machine) == (now.version, now.date, now.machine)
+
+
+@pytest.mark.parametrize("holds", [True, False, None])
+def test_outcomes_of_the_first_version_are_read(tmp_path, holds):
+    write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **WANTED)
+    content = json.loads((tmp_path / OUTCOME).read_text(encoding="utf-8"))
+    content["claims"] = [{"paper": "K = 8 > K = 1", "measured": "+1.2 points", "holds": holds}]
+    (tmp_path / OUTCOME).write_text(json.dumps(content), encoding="utf-8")
+    [claim] = read_outcome(tmp_path / OUTCOME).claims
+    assert (claim.paper, claim.measured) == ("K = 8 > K = 1", "+1.2 points")
+    assert claim.holds is holds
+
+
+@pytest.mark.parametrize("damage", ["truncated", "no tables", "a list", "wrong rows", "no p", "not text"])
 def test_damaged_files_are_named(tmp_path, damage):
     write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **WANTED)
     path = tmp_path / OUTCOME
@@ -79,6 +140,9 @@ def test_damaged_files_are_named(tmp_path, damage):
         path.write_text("[]", encoding="utf-8")
     elif damage == "wrong rows":
         path.write_text(json.dumps({**content, "claims": [{"paper": "x"}]}), encoding="utf-8")
+    elif damage == "no p":
+        claim = {**content["claims"][0], "verdict": {"positive": True}}
+        path.write_text(json.dumps({**content, "claims": [claim]}), encoding="utf-8")
     else:
         path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(FileFormatError, match=r"outcome\.json is not the outcome of an experiment, or is damaged"):

@@ -79,6 +79,7 @@ def test_the_figure_in_miniature(small_request):
         ([0.1, 0.9], [3.0, 3.5], [True, True]),
         ([0.5, 0.5], [-3.0, -3.5], [False, False]),
         ([0.1, 0.9], [3, -3], [True, None]),
+        ([0.1, 0.9], [3, 8], [True, None]),  # 2.2 standard errors of two classes, and 95 % are 12.7
     ],
 )
 def test_verdicts_follow_from_the_numbers(classes, gain, verdicts):

@@ -1,11 +1,13 @@
 """Figure 5: distances against their definitions, exact correlations against many draws, verdicts against numbers."""
 
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bitreplay.bits import pack
+from bitreplay.experiments import Claim
 from bitreplay.experiments._class_bits import class_bits, draw, remember
 from bitreplay.experiments._samples_distances import ClassDistances, correlations, distances, mixture_correlations
 from bitreplay.experiments._samples_figure import Measured, _claim_apart, _claim_fall, _claim_nearest, samples_figure
@@ -113,15 +115,16 @@ def test_the_figure_in_miniature(small_request):
     ]
 
 
-def measured(p: int = 1, **columns: list[float]) -> Measured:
-    """Classes 0 and 1 of task 0, 2 and 3 of a later one, with numbers as given."""
+def measured(p: int = 1, n_initial: int = 2, **columns: list[float]) -> Measured:
+    """Classes 0 and 1 of task 0, or more, and as many of a later one, with numbers as given."""
+    labels = range(2 * n_initial)
     names = [name for name in ClassDistances.__dataclass_fields__ if name not in columns]
     rows = {
         label: ClassDistances(**{c: v[label] for c, v in columns.items()}, **dict.fromkeys(names, 1.0))
-        for label in range(4)
+        for label in labels
     }
-    prepared = SimpleNamespace(scenario=[SimpleNamespace(classes=[0, 1])])
-    return Measured(p, prepared, dict.fromkeys(range(4)), [], rows)
+    prepared = SimpleNamespace(scenario=[SimpleNamespace(classes=[*range(n_initial)])])
+    return Measured(p, prepared, dict.fromkeys(labels), [], rows)
 
 
 @pytest.mark.parametrize(
@@ -146,15 +149,32 @@ def test_verdict_on_cover(second, holds):
     assert _claim_nearest(both).holds is holds
 
 
-@pytest.mark.parametrize(("near", "far", "holds"), [((2, 3), (0, 1), True), ((0, 1), (2, 3), False)])
-def test_verdict_on_how_close_classes_are(near, far, holds):
-    one = measured()
-    blank = np.zeros((4, 8), np.uint8)
-    for label in range(4):
-        rows = blank.copy()
-        rows[:, : (6 if label in far else 2) * (label % 2)] = 1
-        one.bits[label] = pack(rows)
+def apart(initial: tuple[int, ...], incremental: tuple[int, ...]) -> Claim:
+    """The claim about classes of which all samples are the same: so many bits are set, and no other ever is."""
+    one = measured(n_initial=len(initial))
+    one.bits.update(
+        (label, pack(np.tile(np.arange(64) < length, (3, 1)))) for label, length in enumerate((*initial, *incremental))
+    )
     claim = _claim_apart([one])
-    assert claim.holds is holds
-    distances = {far: np.sqrt(6), near: np.sqrt(2)}
-    assert f"{distances[0, 1]:.2f} and {distances[2, 3]:.2f}" in claim.measured
+    distances = [
+        np.mean([np.sqrt(abs(a - b)) for a, b in combinations(places, 2)]) for places in (initial, incremental)
+    ]
+    assert f"{distances[0]:.2f} and {distances[1]:.2f} (p = 1)" in claim.measured
+    return claim
+
+
+@pytest.mark.parametrize(
+    ("initial", "incremental", "holds"),
+    [
+        ((0, 20, 40, 60), (0, 5, 10, 16), True),  # 7.6 standard errors
+        ((0, 5, 10, 16), (0, 20, 40, 60), False),
+        ((0, 20, 40, 60), (0, 16, 30, 56), None),  # 0.6
+        ((0, 20), (0, 5), None),  # a single distance each, of which nothing is known
+    ],
+)
+def test_verdict_on_how_close_classes_are(initial, incremental, holds):
+    assert apart(initial, incremental).holds is holds
+
+
+def test_three_classes_say_less_than_twenty_parts_of_a_test_set():
+    assert apart((0, 9, 49), (0, 5, 24)).holds is None  # 2.2 standard errors; Welch's p is 0.11, with 3.8 degrees

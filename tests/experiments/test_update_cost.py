@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bitreplay.experiments._update_cost import LEARNERS, Cost, update_cost
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from tests.experiments.histories import history
 
 ONCE = ("FeTrIL", "NearestMean", "FeCAM")  # nothing is random in these
@@ -16,7 +16,7 @@ def test_a_line_through_the_medians():
     def run(*seconds: float) -> object:
         return history([0.5] * 4, seconds=seconds)
 
-    cost = Cost.of(Method("x", (0, 1, 2), (run(99, 1, 2, 30), run(50, 1.5, 9, 3), run(7, 0.1, 0.1, 0.2))))
+    cost = Cost.of(MethodRuns("x", (0, 1, 2), (run(99, 1, 2, 30), run(50, 1.5, 9, 3), run(7, 0.1, 0.1, 0.2))))
     assert cost.known.tolist() == [2, 3, 4]  # two classes in task 0, then one at a time
     assert cost.seconds.tolist() == [1, 2, 3]
     assert cost.slope == pytest.approx(1)
@@ -43,3 +43,11 @@ def test_all_methods_are_timed_one_by_one(small_request, tmp_path):
     assert any(f"1 seed ({', '.join(ONCE)})" in " ".join(words.split()) for words in said)
     drawn = outcome.drawings[0].figure.axes[0].lines[0]
     assert 10 ** drawn.get_ydata() == pytest.approx([row[2] for row in points.rows[:2]])
+
+
+def test_the_request_knows_the_runs_that_were_timed(small_request):
+    runs = []
+    request = replace(small_request(tasks=2), on_run=runs.append)
+    update_cost(request)
+    assert {run.path for run in request.runs} == {run.path for run in runs}
+    assert sum(request.waited) > 0

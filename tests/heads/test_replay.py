@@ -125,7 +125,7 @@ def test_any_module_can_be_g():
             return self.last(self.first(x).square())
 
     train, test = problem(4)
-    head, memory = Replay(module=Squared, epochs=5, lr=0.02), BinaryMemory(4)
+    head, memory = Replay(module=Squared, epochs=5, learning_rate=0.02), BinaryMemory(4)
     head = learn(head, memory, {c: train[c] for c in (0, 1)}, 0)
     head = learn(head, memory, {c: train[c] for c in (2, 3)}, 1)
     assert accuracy(head, memory, test) > 0.85
@@ -149,7 +149,9 @@ def test_binary_layers_are_trained_within_their_bounds(optimizer):
     train, _ = problem(3)
     memory = BinaryMemory(4)
     memory.enrol(train)
-    head = Replay(module=binary, optimizer=optimizer, lr=0.2, epochs=1, min_steps=20).fit(memory, Identity(), 0)
+    head = Replay(module=binary, optimizer=optimizer, learning_rate=0.2, epochs=1, min_steps=20).fit(
+        memory, Identity(), 0
+    )
     first, last = head.network
     assert first.weight.abs().max().item() == pytest.approx(0.5)  # some are at the bound, none beyond
     assert last.weight.abs().max().item() <= 0.3 + 1e-6
@@ -161,7 +163,7 @@ def test_adam_and_sgd_differ():
     memory = BinaryMemory(4)
     memory.enrol(train)
     scores = [
-        Replay(optimizer=name, lr=0.01, min_steps=20).fit(memory, Identity(), 0).scores(test[0])
+        Replay(optimizer=name, learning_rate=0.01, min_steps=20).fit(memory, Identity(), 0).scores(test[0])
         for name in ("sgd", "adam")
     ]
     assert not np.array_equal(*scores)
@@ -170,7 +172,7 @@ def test_adam_and_sgd_differ():
 @pytest.mark.parametrize("batch_size", [2, 1000])
 def test_batches_may_be_tiny_or_larger_than_the_data(batch_size):
     train, test = problem(3)
-    head, memory = Replay(epochs=1, min_steps=300, lr=0.02, batch_size=batch_size), BinaryMemory(4)
+    head, memory = Replay(epochs=1, min_steps=300, learning_rate=0.02, batch_size=batch_size), BinaryMemory(4)
     head = learn(head, memory, {c: train[c] for c in (0, 1)}, 0)
     head = learn(head, memory, {2: train[2]}, 1)
     assert accuracy(head, memory, test) > 0.9
@@ -194,7 +196,7 @@ def test_spatial_embeddings_of_a_quicknet():
     centres = np.repeat(rng.random((3, 256)), 49, axis=1)  # classes differ in how active their channels are
     train = {c: blob(rng, centres[c], 20) for c in range(3)}
     head, memory = (
-        Replay(module=Maps, optimizer="adam", lr=0.01, epochs=1, min_steps=15, batch_size=24),
+        Replay(module=Maps, optimizer="adam", learning_rate=0.01, epochs=1, min_steps=15, batch_size=24),
         BinaryMemory(3),
     )
     head = learn(head, memory, {c: train[c] for c in (0, 1)}, 0)

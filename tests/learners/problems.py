@@ -4,19 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitreplay.learners.frozen import (
-    GBM,
-    FeCAM,
-    FeTrIL,
-    FineTuning,
-    GaussianReplay,
-    Joint,
-    LatentReplay,
-    LatentReplayCWR,
-    NearestMean,
-    RandomRidge,
-    StreamingLDA,
-)
+from bitreplay.learners.frozen._cwr import LatentReplayCWR
+from bitreplay.learners.frozen._fecam import FeCAM
+from bitreplay.learners.frozen._fetril import FeTrIL
+from bitreplay.learners.frozen._fine_tuning import FineTuning
+from bitreplay.learners.frozen._gaussian_replay import GaussianReplay
+from bitreplay.learners.frozen._gbm import GBM
+from bitreplay.learners.frozen._joint import Joint
+from bitreplay.learners.frozen._latent_replay import LatentReplay
+from bitreplay.learners.frozen._nearest_mean import NearestMean
+from bitreplay.learners.frozen._random_ridge import RandomRidge
+from bitreplay.learners.frozen._streaming_lda import StreamingLDA
 
 D = 24
 FLOAT = 32
@@ -30,13 +28,13 @@ VARIANTS = {
     ),
     "GBM hidden": (
         lambda seed=0: GBM(
-            prototypes=1, bits=8, head="replay", classifier="hidden", epochs=1, min_steps=60, batch_size=32, seed=seed
+            prototypes=1, bits=8, head="replay", architecture="hidden", epochs=1, min_steps=60, batch_size=32, seed=seed
         ),
         lambda n: D * 8 * n,
     ),
     "GBM bayes": (lambda seed=0: GBM(prototypes=2, p=2, head="bayes", seed=seed), lambda n: 2 * 2 * D * 3 * n),
     "GBM heaviside": (
-        lambda seed=0: GBM(prototypes=1, bits=4, binarizer="heaviside", f=3, choose="fixed", seed=seed),
+        lambda seed=0: GBM(prototypes=1, bits=4, binarizer="heaviside", f=3, blend=0.6, ridge=0.3, seed=seed),
         lambda n: 3 * D * 4 * n,
     ),
     "FineTuning": (lambda seed=0: FineTuning(seed=seed), lambda n: 0),
@@ -58,7 +56,7 @@ VARIANTS = {
     "LatentReplay": (lambda seed=0: LatentReplay(exemplars=10, epochs=1, seed=seed), lambda n: 10 * D * n),
     "LatentReplay binary": (
         lambda seed=0: LatentReplay(
-            exemplars=10, selection="herding", classifier="binary", epochs=1, min_steps=150, batch_size=64, seed=seed
+            exemplars=10, selection="herding", architecture="binary", epochs=1, min_steps=150, batch_size=64, seed=seed
         ),
         lambda n: 10 * D * n,
     ),

@@ -6,8 +6,9 @@ import pytest
 from bitreplay.binarizers import Thermometer
 from bitreplay.data import Samples, load_dataset, make_scenario
 from bitreplay.errors import InputError
-from bitreplay.learners import FROZEN, FrozenLearner
-from bitreplay.learners.frozen import GBM, NearestMean
+from bitreplay.learners import LEARNERS, FrozenLearner
+from bitreplay.learners.frozen._gbm import GBM
+from bitreplay.learners.frozen._nearest_mean import NearestMean
 
 scenario = make_scenario(load_dataset("digits"), sizes=[5, 1, 4], order=[7, 2, 9, 4, 0, 1, 8, 3, 5, 6])
 
@@ -18,7 +19,10 @@ class Pixels:
     name = "pixels"
 
     def __init__(self, binarizer=None, key="pixels-1"):
-        self.binarizer, self.key = binarizer, key
+        self.binarizer, self.key, self.tail = binarizer, key, None
+
+    def notes(self):
+        return {"encoder": self.name}
 
     def features(self, samples):
         images = samples.images if isinstance(samples, Samples) else samples
@@ -39,10 +43,12 @@ def accuracy(learner):
     return (learner.predict(seen) == seen.labels).mean()
 
 
-@pytest.mark.parametrize("name", [name for name in FROZEN if name not in ("FeTrIL", "FineTuning")])
+@pytest.mark.parametrize(
+    "name", [name for name in LEARNERS.on_frozen_encoders() if name not in ("FeTrIL", "FineTuning")]
+)
 def test_digits_are_learned_task_by_task(name):
     options = {"RandomRidge": {"width": 256}, "LatentReplay": {"p": 4, "epochs": 2}, "GBM": {"p": 4}, "Joint": {"p": 4}}
-    learner = through(FrozenLearner(FROZEN[name](**options.get(name, {})), Pixels()))
+    learner = through(FrozenLearner(LEARNERS[name](**options.get(name, {})), Pixels()))
     assert accuracy(learner) > (0.85 if name == "NearestMean" else 0.88)
     assert learner.memory_bits() > 0
     assert learner.working_set_bits() > 0
@@ -53,14 +59,14 @@ def test_thresholds_are_calibrated_on_task_0_only():
     learner = through(FrozenLearner(GBM(p=2), Pixels()))
     features = Pixels().features(scenario[0].train)
     expected = np.quantile(features, [1 / 3, 2 / 3], axis=0).T
-    np.testing.assert_allclose(learner.classifier.code.thresholds, expected, atol=1e-6)
-    assert learner.classifier.memory.fingerprint.encoder == "pixels"
+    np.testing.assert_allclose(learner.method.code.thresholds, expected, atol=1e-6)
+    assert learner.method.memory.fingerprint.encoder == "pixels"
 
 
 def test_an_encoders_own_binarizer_is_used():
     learner = through(FrozenLearner(GBM(p=1), Pixels(Thermometer(4))))
-    assert learner.classifier.code.p == 4
-    assert learner.classifier.memory.n_features == 4 * learner.encoder.features(scenario[0].train).shape[1]
+    assert learner.method.code.p == 4
+    assert learner.method.memory.n_features == 4 * learner.encoder.features(scenario[0].train).shape[1]
     assert accuracy(learner) > 0.85
 
 

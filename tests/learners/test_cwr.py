@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from bitreplay.binarizers import Identity
-from bitreplay.learners.frozen import LatentReplay, LatentReplayCWR
-from bitreplay.learners.frozen._cwr import consolidate, last_layer
+from bitreplay.learners.frozen._cwr import LatentReplayCWR, consolidate, last_layer
+from bitreplay.learners.frozen._latent_replay import LatentReplay
 from tests.learners.test_latent_replay import task
 
 OPTIONS = {"exemplars": 8, "epochs": 1, "min_steps": 20}
@@ -33,7 +33,7 @@ def test_biases_follow_the_same_rule():
 
 
 def layer(method):
-    return last_layer(method.decider.network)
+    return last_layer(method.state.head.network)
 
 
 def made(kind, **options):
@@ -49,9 +49,9 @@ def test_a_first_task_is_shifted_only():
     assert method.learned["past"].tolist() == [30, 30]
 
 
-@pytest.mark.parametrize("classifier", ["linear", "hidden", "binary"])
-def test_a_later_task_is_consolidated_with_what_was(classifier):
-    method = made(LatentReplayCWR, classifier=classifier)
+@pytest.mark.parametrize("architecture", ["linear", "hidden", "binary"])
+def test_a_later_task_is_consolidated_with_what_was(architecture):
+    method = made(LatentReplayCWR, architecture=architecture)
     method.partial_fit(*task(30, [0, 1]))
     before = layer(method).weight.detach().numpy().copy()
     X, y = task(25, [2])

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from bitreplay.errors import InputError
-from bitreplay.learners.frozen import FeCAM
-from bitreplay.learners.frozen._fecam import inverse_factor, shrunk
+from bitreplay.learners.frozen._fecam import FeCAM, inverse_factor, shrunk
 from tests.learners.problems import TASKS, D, learn, problem
 
 train, test = problem(n=30), problem(n=10, seed=1)

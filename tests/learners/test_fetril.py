@@ -5,7 +5,7 @@ import pytest
 from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 
-from bitreplay.learners.frozen import FeTrIL
+from bitreplay.learners.frozen._fetril import FeTrIL
 from bitreplay.learners.frozen._linear_svc import train_linear_svc
 from bitreplay.learners.frozen._translated import Translated
 from tests.learners.problems import TASKS, learn, problem

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bitreplay.learners.frozen import GaussianReplay
+from bitreplay.learners.frozen._gaussian_replay import GaussianReplay
 from tests.learners.problems import D, learn, problem
 
 train = problem(n=200, labels=(3, 9))

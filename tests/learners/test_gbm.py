@@ -1,4 +1,4 @@
-"""GBM and latent replay: the same parts as the classifier's, options chosen on task 0, exemplars as they were."""
+"""GBM and latent replay as methods: the classifier's answers, options chosen on task 0, exemplars as they were."""
 
 import numpy as np
 import pytest
@@ -7,76 +7,44 @@ from bitreplay import GBMClassifier, pack
 from bitreplay.binarizers import Identity, Thermometer
 from bitreplay.errors import InputError
 from bitreplay.heads import ClosedForm
-from bitreplay.learners.frozen import GBM, LatentReplay
-from bitreplay.learners.frozen import _gbm as gbm_module
-from bitreplay.learners.frozen._held_out import hold_out
+from bitreplay.learners.frozen._gbm import GBM
+from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.mixture import EMOptions
 from tests.learners.problems import TASKS, D, inputs, learn, problem, same
 
 train, test = problem(n=60), problem(n=20, seed=1)
 
 
-@pytest.mark.parametrize("head", ["closed_form", "replay"])
+@pytest.mark.parametrize("head", ["closed_form", "replay", "bayes"])
 def test_it_is_the_classifier(head):
-    # The same thresholds, and accuracies alike: they differ in the seeds of EM only.
-    classifier = GBMClassifier(4, 8, p=3, head=head, random_state=0)
-    for labels in TASKS[:2]:
-        classifier.partial_fit(*train.of(labels))
-    method = learn(GBM(prototypes=4, bits=8, p=3, head=head, choose="fixed"), train, TASKS[:2])
-    assert np.array_equal(method.code.thresholds, classifier.binarizer_.thresholds)
-    assert method.memory.fingerprint == classifier.memory_.fingerprint
-    assert method.memory.size_bits == classifier.memory_.size_bits == method.memory_bits()
-    assert method.working_set_bits() == 8 * classifier.head_.nbytes
-    X, _ = test.of([*TASKS[0], *TASKS[1]])
-    assert np.mean(method.predict(inputs(method, X)) == classifier.predict(X)) > 0.95
-
-
-def test_one_prototype_leaves_nothing_to_chance_and_answers_are_the_classifiers():
-    classifier = GBMClassifier(1, 8, p=3, head=ClosedForm(0.6, 0.1), random_state=0)
+    """The same options, seed and bits: the same memory, the same answers and sizes."""
+    method = learn(GBM(prototypes=4, bits=8, p=3, head=head, seed=5), train, TASKS)
+    classifier = GBMClassifier(4, 8, binarizer=method.code, head=head, random_state=5)
     for labels in TASKS:
         classifier.partial_fit(*train.of(labels))
-    method = learn(GBM(prototypes=1, bits=8, p=3, choose="fixed", blend=0.6, ridge=0.1), train, TASKS)
+    assert method.memory.fingerprint == classifier.memory_.fingerprint
     assert np.array_equal(method.predict(inputs(method, test.X)), classifier.predict(test.X))
+    assert method.state.head.describe()[0] == classifier.head_.describe()[0]
+    assert method.memory.size_bits == classifier.memory_.size_bits == method.memory_bits()
+    assert method.working_set_bits() == 8 * classifier.head_.nbytes
+    for label in classifier.classes_:
+        assert np.array_equal(method.memory.mixture(label).prototypes, classifier.memory_.mixture(label).prototypes)
 
 
-@pytest.mark.parametrize("head", ["closed_form", "bayes"])
-def test_options_are_the_best_on_samples_of_task_0_held_out(head):
-    X, y = problem(n=60).of([70, 3, 11, 42])
-    method = GBM(prototypes=3, p=2, head=head)
-    bits = inputs(method, X)
-    method.partial_fit(bits, y)
-    chosen = method.decider
-    # Chosen again by hand: mixtures of four fifths, the accuracy of every candidate on the rest.
-    positions = np.searchsorted(np.unique(y), y)
-    held = hold_out(positions, np.random.default_rng([0, 0, 1]))
-    assert 0.15 < held.mean() <= 0.2
-    rest = GBM(prototypes=3, p=2, head=head, choose="fixed")
-    rest.use(method.code)
-    rest.partial_fit(bits[~held], y[~held])
-    candidates = method._candidates()
-    right = [
-        (h.fit(rest.memory, method.code, 0).scores(bits[held]).argmax(1) == positions[held]).mean() for h in candidates
-    ]
-    assert right[candidates.index(_options(chosen, candidates))] == max(right)
-    learn(method, train, TASKS[1:])
-    assert _options(method.decider, candidates) == _options(chosen, candidates)  # task 0 decides for all
+def test_thresholds_are_the_classifiers():
+    method = learn(GBM(p=3), train, TASKS[:1])
+    classifier = GBMClassifier(p=3, random_state=0).fit(*train.of(TASKS[0]))
+    assert np.array_equal(method.code.thresholds, classifier.binarizer_.thresholds)
 
 
-def _options(head, candidates):
-    return next(c for c in candidates if c.describe()[0] == head.describe()[0])
-
-
-def test_fixed_options_are_taken_as_given_and_also_where_there_is_nothing_to_choose_by():
-    given = {"blend": 0.33, "ridge": 0.44}
-    for method, tasks in ((GBM(choose="fixed", **given), TASKS), (GBM(**given), [[70], [3]])):
-        learn(method, train, tasks)
-        assert method.decider.describe()[0] == given
-
-
-def test_candidates_are_more_than_one_and_hold_the_default():
-    assert ClosedForm.blend in gbm_module.BLENDS
-    assert ClosedForm.ridge in gbm_module.RIDGES
-    assert GBM(head="replay")._candidates() == []
+def test_given_options_are_taken_and_task_0_decides_the_others_for_all():
+    given = learn(GBM(blend=0.33, ridge=0.44), train, TASKS)
+    assert given.state.head.describe()[0] == {"blend": 0.33, "ridge": 0.44}
+    method = learn(GBM(blend=0.33), train, TASKS[:1])
+    chosen = method.state.head.describe()[0]
+    assert chosen["blend"] == 0.33
+    assert chosen["ridge"] in ClosedForm.choices["ridge"]
+    assert learn(method, train, TASKS[1:]).state.head.describe()[0] == chosen
 
 
 def test_start_and_mixing_weights_are_those_of_em():

@@ -6,8 +6,9 @@ import pytest
 from bitreplay import pack
 from bitreplay.binarizers import Identity, Native
 from bitreplay.bits import concatenate
-from bitreplay.learners.frozen import GBM, LatentReplay, LatentReplayCWR
-from bitreplay.learners.frozen._latent_replay import herd
+from bitreplay.learners.frozen._cwr import LatentReplayCWR
+from bitreplay.learners.frozen._gbm import GBM
+from bitreplay.learners.frozen._latent_replay import LatentReplay, herd
 
 D, CLASSES = 12544, 10  # the embeddings of QuickNetLarge, and CORe50's categories
 
@@ -74,7 +75,7 @@ def test_latent_replay_takes_the_papers_bits(kind, exemplars, megabits):
 @pytest.mark.parametrize(("prototypes", "megabits"), [(1, "4.0"), (4, "16.1"), (8, "32.1")])
 def test_gbm_takes_the_papers_bits(prototypes, megabits):
     # Table 5: K * D * n_c * q bits with q = 32; the paper rounds 16.06 and 32.11 down to 16.0 and 32.0.
-    method = on_bits(GBM(prototypes=prototypes, bits=32, head="bayes", choose="fixed"))
+    method = on_bits(GBM(prototypes=prototypes, bits=32, head="bayes", clamp=0.05))
     modes = [task(10, range(mode, 64, 8), seed=mode, width=D) for mode in range(prototypes)]  # so many per class
     X = concatenate([bits[y // 8 == c] for c in range(8) for bits, y in modes])
     method.partial_fit(X, np.repeat(np.arange(8), 10 * prototypes))
@@ -94,6 +95,6 @@ def test_the_rate_suits_what_the_layer_sees(make):
             method = make(epochs=1, min_steps=1, learning_rate=given)
             method.use(code)
             method.partial_fit(*task(10, [0, 1]))
-            rates[code.kind, given] = method.decider.lr
+            rates[code.kind, given] = method.state.head.learning_rate
     assert rates["identity", 0.02] == rates["native", 0.02] == 0.02
     assert rates["native", None] < rates["identity", None] / 10

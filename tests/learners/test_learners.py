@@ -10,7 +10,7 @@ import torch
 
 from bitreplay import pack
 from bitreplay.errors import InputError
-from bitreplay.learners import FROZEN
+from bitreplay.learners import LEARNERS
 from tests.learners.problems import TASKS, VARIANTS, D, inputs, learn, make, problem, same
 
 every = pytest.mark.parametrize("variant", VARIANTS)
@@ -32,9 +32,9 @@ def accuracy(method, labels):
 
 
 def test_every_learner_is_covered():
-    assert {variant.split()[0] for variant in VARIANTS} == FROZEN.keys()
-    assert all(type(make(variant)) is FROZEN[variant.split()[0]] for variant in VARIANTS)
-    assert all(method.name == name for name, method in FROZEN.items())
+    assert {variant.split()[0] for variant in VARIANTS} == {*LEARNERS.on_frozen_encoders()}
+    assert all(type(make(variant)) is LEARNERS[variant.split()[0]] for variant in VARIANTS)
+    assert all(method.name == name for name, method in LEARNERS.items())
 
 
 @every
@@ -222,4 +222,4 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
 )
 def test_options_are_checked_when_given(name, options):
     with pytest.raises(InputError, match=next(iter(options))):
-        FROZEN[name](**options)
+        LEARNERS[name](**options)

@@ -11,7 +11,9 @@ from bitreplay.data import from_arrays, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import FrozenLearner
-from bitreplay.learners.frozen import GBM, LatentReplay, LatentReplayCWR
+from bitreplay.learners.frozen._cwr import LatentReplayCWR
+from bitreplay.learners.frozen._gbm import GBM
+from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.nn import binary_layers
 from bitreplay.runs import Specification
 
@@ -67,7 +69,7 @@ def test_classes_are_learned_and_kept(name):
     learner = learned(name, 3)
     seen = scenario().test_seen(2)
     assert (learner.predict(seen) == seen.labels).mean() > 0.8
-    network = learner.classifier.decider.network
+    network = learner.method.state.head.network
     assert len(binary_layers(network)) == 1
     assert all(layer.weight.abs().max() <= layer.clip for layer in binary_layers(network))
     stored = 8 * sum(tensor.nbytes for tensor in network.state_dict().values())
@@ -87,7 +89,9 @@ def test_saved_and_loaded_it_goes_on_alike(name):
 
 
 def test_the_tail_starts_from_the_encoders_weights():
-    head = FrozenLearner(METHODS["GBM"](), encoder()).classifier._replay()
+    method = METHODS["GBM"]()
+    method.begin(encoder())
+    head = method._replay()
     network = head.module(encoder().backbone.n_features, 2)
     torch.testing.assert_close(network.layers.project_4.weight, encoder().backbone.layers.project_4.weight)
 
@@ -99,13 +103,13 @@ def test_it_needs_a_tail_and_replay():
     with pytest.raises(InputError, match="this encoder has no tail"):
         method.partial_fit(bits, np.arange(20) % 2)
     with pytest.raises(InputError, match="needs head=replay"):
-        GBM(classifier="quicknet_tail")
-    with pytest.raises(InputError, match="classifier must be one of linear, hidden, binary, quicknet_tail"):
-        LatentReplay(classifier="conv")
+        GBM(architecture="quicknet_tail")
+    with pytest.raises(InputError, match="architecture must be one of linear, hidden, binary, quicknet_tail"):
+        LatentReplay(architecture="conv")
 
 
 def test_the_command_lines_words():
-    made = Specification.parse("GBM:head=replay,classifier=quicknet_tail,min_steps=7").make(0)
-    assert (made.head, made.classifier, made.min_steps) == ("replay", "quicknet_tail", 7)
-    made = Specification.parse("LatentReplayCWR:exemplars=75,selection=herding,classifier=hidden").make(0)
-    assert (made.exemplars, made.selection, made.classifier) == (75, "herding", "hidden")
+    made = Specification.parse("GBM:head=replay,architecture=quicknet_tail,min_steps=7").make(0)
+    assert (made.head, made.architecture, made.min_steps) == ("replay", "quicknet_tail", 7)
+    made = Specification.parse("LatentReplayCWR:exemplars=75,selection=herding,architecture=hidden").make(0)
+    assert (made.exemplars, made.selection, made.architecture) == (75, "herding", "hidden")

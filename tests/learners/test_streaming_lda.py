@@ -5,7 +5,7 @@ import pytest
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from bitreplay.learners.frozen import StreamingLDA
+from bitreplay.learners.frozen._streaming_lda import StreamingLDA
 from tests.learners.problems import TASKS, D, learn, problem
 
 train, test = problem(n=30), problem(n=20, seed=1)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from bitreplay.bits import Fingerprint
 from bitreplay.errors import FileFormatError, FingerprintError, InputError
-from bitreplay.memory import BinaryMemory, Fingerprint, Label
+from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 from tests.memory.examples import ALL_BITS, random_memory, random_mixture, state
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bitreplay._floor.container import write_file
 from bitreplay.errors import FileFormatError
-from bitreplay.memory import BinaryMemory, write_file
+from bitreplay.memory import BinaryMemory
 from tests.memory.examples import random_memory, state
 
 Rng = np.random.Generator

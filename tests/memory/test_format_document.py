@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 from bitreplay import GBMClassifier
+from bitreplay._floor.container import FORMAT_VERSION, read_file, write_file
 from bitreplay.binarizers import Heaviside, Thermometer
+from bitreplay.bits import Fingerprint
 from bitreplay.heads import HEADS, Replay
-from bitreplay.memory import BinaryMemory, Fingerprint, read_file, write_file
-from bitreplay.memory._file import FORMAT_VERSION
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions, Mixture
 from tests.memory.examples import ALL_BITS, random_memory, state
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from bitreplay.bits import pack
+from bitreplay.bits import Fingerprint, pack
 from bitreplay.errors import FingerprintError, InputError, UnknownClassError
-from bitreplay.memory import BinaryMemory, Fingerprint, Label, as_label
-from bitreplay.memory._labels import label_array
+from bitreplay.memory import BinaryMemory, Label, as_label, label_array
 from bitreplay.mixture import EMOptions, Mixture
 from tests.memory.examples import ALL_BITS, class_bytes, random_memory, random_mixture, state
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bitreplay.bits import Fingerprint
 from bitreplay.errors import FingerprintError
-from bitreplay.memory import BinaryMemory, Fingerprint
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture, combine
 from tests.memory.examples import ALL_BITS, class_bytes, random_memory, random_mixture, state
 

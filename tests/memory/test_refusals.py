@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bitreplay.bits import Fingerprint
 from bitreplay.errors import BitreplayError, FingerprintError, InputError, UnknownClassError
-from bitreplay.memory import BinaryMemory, Fingerprint
+from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions, Mixture
 from tests.memory.examples import random_memory, random_mixture, state
 

@@ -11,9 +11,9 @@ import torch
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
+from bitreplay._kernels.sampler import STRETCH
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.memory import BinaryMemory
-from bitreplay.memory._sampler_kernels import STRETCH
 from bitreplay.mixture import Mixture
 from tests.memory.examples import random_memory
 

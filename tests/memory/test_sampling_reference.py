@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from bitreplay._kernels.sampler import STRETCH
 from bitreplay.memory import BinaryMemory
 from bitreplay.memory._sampler import draw_seed
-from bitreplay.memory._sampler_kernels import STRETCH
 from bitreplay.mixture import Mixture
 
 MASK = 2**64 - 1

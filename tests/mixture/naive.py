@@ -1,40 +1,14 @@
-"""Bernoulli mixtures the plain way, in float64 NumPy: what everything in this folder is compared with."""
+"""Bernoulli mixtures the plain way, as `bitreplay._kernels.plain` has them, and bits to try them on."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Bits = npt.NDArray[np.bool_]
+from bitreplay._kernels.plain import Bits, Floats, em, log_sum
+from bitreplay._kernels.plain import joint_log_probability as joint
 
-
-@dataclass
-class NaiveEM:
-    """Where EM has got to: parameters, the samples each component rests on, and the objective after 0, 1, ... steps."""
-
-    prototypes: Floats
-    weights: Floats
-    counts: Floats
-    bounds: list[float]
-
-
-def joint(bits: Bits, prototypes: npt.ArrayLike, weights: npt.ArrayLike, clamp: float) -> Floats:
-    """log pi_k + sum_j z_ij log mu_kj + (1 - z_ij) log(1 - mu_kj)."""
-    return _joint(bits.astype(np.float64), (~bits).astype(np.float64), np.asarray(prototypes), weights, clamp)
-
-
-def _joint(ones: Floats, zeros: Floats, prototypes: Floats, weights: npt.ArrayLike, clamp: float) -> Floats:
-    mu = np.clip(prototypes.astype(np.float64), clamp, 1 - clamp)
-    return np.log(weights) + ones @ np.log(mu).T + zeros @ np.log(1 - mu).T
-
-
-def log_sum(scores: Floats) -> Floats:
-    """log sum_k exp(scores[i, k]) of every row."""
-    top = scores.max(axis=1, keepdims=True)
-    return np.asarray(top[:, 0] + np.log(np.exp(scores - top).sum(axis=1)))
+__all__ = ["Bits", "Floats", "clustered_bits", "effective_counts", "em", "joint", "log_likelihood", "log_sum"]
 
 
 def log_likelihood(bits: Bits, prototypes: npt.ArrayLike, weights: npt.ArrayLike, clamp: float) -> Floats:
@@ -45,34 +19,6 @@ def effective_counts(bits: Bits, prototypes: npt.ArrayLike, weights: npt.ArrayLi
     """How many samples each component answers for: sum_i g_ik."""
     scores = joint(bits, prototypes, weights, clamp)
     return np.asarray(np.exp(scores - log_sum(scores)[:, None]).sum(axis=0))
-
-
-def em(
-    bits: Bits,
-    prototypes: Floats,
-    weights: Floats,
-    steps: int,
-    *,
-    clamp: float,
-    objective: str = "likelihood",
-    learn_weights: bool = True,
-) -> NaiveEM:
-    """Exactly `steps` EM steps from the given parameters."""
-    ones, zeros = bits.astype(np.float64), (~bits).astype(np.float64)
-    prototypes, weights, counts = prototypes.copy(), weights.copy(), np.zeros(len(weights))
-    bounds = []
-    for step in range(steps + 1):
-        scores = _joint(ones, zeros, prototypes, weights, clamp)
-        evidence = log_sum(scores)
-        shares = np.exp(scores - evidence[:, None])
-        per_sample = evidence if objective == "likelihood" else (shares * scores).sum(axis=1)
-        bounds.append(float(per_sample.mean()))
-        if step < steps:
-            counts = shares.sum(axis=0)
-            prototypes = shares.T @ ones / counts[:, None]
-            if learn_weights:
-                weights = counts / len(bits)
-    return NaiveEM(prototypes, weights, counts, bounds)
 
 
 def clustered_bits(

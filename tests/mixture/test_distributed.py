@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,7 @@ def classes() -> list[np.ndarray]:
 def _fit_part(rank: int, world: int, folder: str) -> None:
     torch.set_num_threads(1)
     store = distributed.FileStore(f"{folder}/store", world)
-    distributed.init_process_group("gloo", store=store, rank=rank, world_size=world, timeout=timedelta(seconds=60))
+    distributed.init_process_group("gloo", store=store, rank=rank, world_size=world)
     # Unequal parts: process 0 has nothing of the last class.
     parts = [bits[1::2] if rank else bits[::2] for bits in classes()]
     parts[2] = classes()[2] if rank else classes()[2][:0]

@@ -75,7 +75,7 @@ def test_only_the_winner_is_bold(runs):
     ]
     plain, marked = printed(runs)
     assert marked.count("\x1b[1;32m") == 2
-    assert "Bold: the best, and all that cannot be told from it" in " ".join(plain.split())
+    assert "Bold: the best, and all not distinguishable from it" in " ".join(plain.split())
 
 
 def test_one_seed_says_so_and_marks_nothing():

@@ -10,7 +10,7 @@ from bitreplay import caches
 from bitreplay.cli import main
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
-from bitreplay.learners import FINETUNED
+from bitreplay.learners import LEARNERS
 from bitreplay.runs import COMPARISONS, Prepared, Setting, Specification, run_learner
 from bitreplay.runs import named_comparison as named
 from tests.runs.problems import SIZES
@@ -59,11 +59,11 @@ def test_networks_that_are_not_to_be_trained_are_refused(tmp_path: Path, encoder
 
 
 def test_the_preset_says_which_network_is_trained_and_how_much() -> None:
-    assert Setting("cifar100").workplace().backbone == "resnet18"
-    assert Setting("cifar100").workplace().backbone_options == {"width": 48, "stem_stride": 2}
-    assert Setting("cifar100", encoder="small_cnn").workplace().backbone_options == {}
-    assert Setting("cifar100", preset="paper").workplace().budget is None  # each as its authors did
-    assert Setting("digits").workplace().backbone == "small_cnn"
+    assert Setting("cifar100").training_context().backbone == "resnet18"
+    assert Setting("cifar100").training_context().backbone_options == {"width": 48, "stem_stride": 2}
+    assert Setting("cifar100", encoder="small_cnn").training_context().backbone_options == {}
+    assert Setting("cifar100", preset="paper").training_context().budget is None  # each as its authors did
+    assert Setting("digits").training_context().backbone == "small_cnn"
 
 
 # ------------------------------------------------------------------ tables by name
@@ -73,8 +73,8 @@ def test_the_preset_says_which_network_is_trained_and_how_much() -> None:
 def test_every_learner_of_a_table_can_be_made(scale: str) -> None:
     setting, learners = named("table-1", scale, {})  # type: ignore[arg-type]
     made = [Specification.parse(text) for text in learners]
-    assert {*FINETUNED} <= {specification.name for specification in made}
-    assert setting.workplace().backbone == "resnet18"
+    assert {*LEARNERS} - {*LEARNERS.on_frozen_encoders()} <= {specification.name for specification in made}
+    assert setting.training_context().backbone == "resnet18"
 
 
 def test_what_is_given_besides_wins() -> None:

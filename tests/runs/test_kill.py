@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 # One process that imports everything and computes nothing, and forks children that run, or are killed while running:
 # to import everything in every child would take far longer than all the runs.
 NURSERY = """
-import json, os, random, signal, sys, time
+import json, os, random, resource, signal, sys
 from pathlib import Path
 from bitreplay.runs import RunFolder, Specification, run_learner
 from tests.runs.problems import digits
@@ -25,10 +25,11 @@ from tests.runs.problems import digits
 network, folder, seed = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 random.seed(seed)
 
-def child(text, output, dies_writing=None):
+def child(text, output, dies_writing=None, dies_after=0.0):
     pid = os.fork()
     if pid:
         return pid
+    signal.setitimer(signal.ITIMER_PROF, dies_after)  # of its own computing time: other work changes nothing
     if dies_writing is not None:  # in its n-th write of a file, written but not yet in its place
         writes = 0
         def fsync(descriptor):
@@ -47,18 +48,19 @@ def child(text, output, dies_writing=None):
 def wait(pid):
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
+def computed():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
 report = {}
 for text in sys.argv[4:]:
-    began = time.monotonic()
+    began = computed()
     assert wait(child(text, folder / "undisturbed")) == 0
-    duration = time.monotonic() - began
+    duration = computed() - began
     codes = [wait(child(text, folder / "killed", dies_writing=write)) for write in (1, 2)]
     parts = [path.name for path in (folder / "killed").glob("*/.*.part")]
     for _ in range(4):
-        pid = child(text, folder / "killed")
-        time.sleep(random.uniform(0.05, 0.6) * duration)
-        os.kill(pid, signal.SIGKILL)
-        codes.append(wait(pid))
+        codes.append(wait(child(text, folder / "killed", dies_after=random.uniform(0.05, 0.6) * duration)))
     assert wait(child(text, folder / "killed")) == 0
     report[text] = {"codes": codes, "parts": parts}
 print(json.dumps(report))

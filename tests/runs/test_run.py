@@ -13,11 +13,13 @@ import pytest
 import yaml
 
 from bitreplay import metrics
+from bitreplay._floor.container import read_file
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
-from bitreplay.learners import FROZEN
-from bitreplay.memory import BinaryMemory, read_file
+from bitreplay.learners import LEARNERS
+from bitreplay.memory import BinaryMemory
 from bitreplay.runs import Prepared, RunFolder, Specification, find_runs, results_of, run_learner
+from bitreplay.runs._run import find_run
 from tests.runs.problems import SIZES, digits, save_network
 
 CHECKPOINT = "checkpoint.safetensors"
@@ -45,7 +47,9 @@ QUICK = {
 VARIANTS = ["GBM:head=replay,epochs=1", "GBM:head=bayes", "FeTrIL:classifier=fc,epochs=1"]
 
 
-@pytest.mark.parametrize("text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in FROZEN)])
+@pytest.mark.parametrize(
+    "text", [*VARIANTS, *(f"{name}:{QUICK[name]}" if name in QUICK else name for name in LEARNERS.on_frozen_encoders())]
+)
 def test_an_interrupted_run_ends_like_one_that_was_not(network: Path, tmp_path: Path, text: str) -> None:
     setting, specification = digits(network), Specification.parse(text)
     prepared = Prepared(setting)
@@ -253,3 +257,30 @@ def test_folders_that_are_no_runs(tmp_path: Path) -> None:
     (tmp_path / "history.json").write_text(json.dumps({"kind": "?"}))
     with pytest.raises(FileFormatError, match=r"history\.json"):
         find_runs([tmp_path])
+
+
+def test_a_run_of_another_version_of_the_learner_is_not_taken_for_this_one(
+    network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting, specification = digits(network), Specification.parse("NearestMean")
+    first = run_learner(setting, specification, 0, tmp_path)
+    assert run_learner(setting, specification, 0, tmp_path).path == first.path
+    monkeypatch.setattr(LEARNERS["NearestMean"], "VERSION", 2)
+    second = run_learner(setting, specification, 0, tmp_path)
+    assert second.path != first.path
+    monkeypatch.setattr("bitreplay.learners.frozen._memory_head.HEADS_VERSION", 2)
+    assert find_run(Prepared(setting), specification, 0, tmp_path) is not None  # it has no memory
+    assert Specification.parse("GBM").version == "1.2"
+
+
+def test_a_run_says_when_it_was_made_and_not_when_it_was_read(network: Path, tmp_path: Path) -> None:
+    setting, specification = digits(network), Specification.parse("NearestMean")
+    made = run_learner(setting, specification, 0, tmp_path)
+    assert made.history is not None
+    assert made.history.made is not None
+    assert made.history.made.seconds > 0
+    text = (made.path / "history.json").read_text()
+    (made.path / "history.json").write_text(text.replace(made.history.made.date, "1999-12-31"))
+    again = run_learner(setting, specification, 0, tmp_path)
+    assert again.history is not None
+    assert again.history.made == replace(made.history.made, date="1999-12-31")

@@ -6,11 +6,15 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bitreplay import caches
+from bitreplay.binarizers import Thermometer
+from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
-from bitreplay.runs import Prepared, Setting
+from bitreplay.runs import Prepared, Setting, Specification, run_learner
+from bitreplay.training import TrainedNetwork
 from tests.runs.problems import digits, save_network
 
 
@@ -46,7 +50,7 @@ def test_options_of_the_encoder() -> None:
     assert plain.backbone_options == {"width": 48, "stem_stride": 2}
     assert slim.backbone_options == {"width": 8, "stem_stride": 2}
     assert slim.encoder_name == "resnet18"
-    assert slim.workplace().backbone_options == slim.backbone_options
+    assert slim.training_context().backbone_options == slim.backbone_options
     assert slim.determinants() != plain.determinants()
     binary = Setting("digits", encoder="binary_vgg:widths=8-16,groups=1-2,n_features=32")
     assert binary.backbone_options == {"widths": (8, 16), "groups": (1, 2), "n_features": 32}
@@ -95,3 +99,44 @@ def test_a_binary_network_has_its_own_preset_unless_another_is_named() -> None:
     assert Setting(encoder="binary_vgg").preset_name == "cpu_binary"
     assert Setting(encoder="binary_vgg", preset="digits").preset_name == "digits"
     assert Setting(encoder="resnet18").preset_name == "cpu"
+
+
+def test_methods_on_features_get_the_network_from_before_its_thermometer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path / "cache"))
+    setting = Setting("digits", encoder="small_cnn:width=4", sizes=[2, 1], classes=3, accelerator="cpu")
+    scenario = setting.scenario()
+    trained = setting.trained(scenario, folder=tmp_path / "network", progress=False)
+    for each in (setting, replace(setting, encoder=str(tmp_path / "network"))):
+        prepared = Prepared(each)
+        bits, features = prepared.encoder_for("bits"), prepared.encoder_for("features")
+        assert isinstance(bits.binarizer, Thermometer)
+        assert features.binarizer is None
+        assert "network" not in bits.notes()
+        assert features.notes()["network"] == "plain, before its phase with a thermometer"
+        images = scenario[0].test
+        np.testing.assert_array_equal(
+            bits.features(images), Encoder.from_trained(trained, device="cpu").features(images)
+        )
+        plain = Encoder.from_trained(TrainedNetwork.load(tmp_path / "network" / "plain"), device="cpu")
+        np.testing.assert_array_equal(features.features(images), plain.features(images))
+        assert not np.array_equal(features.features(images), bits.features(images))
+
+
+def test_where_there_is_no_plain_network_results_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path / "cache"))
+    setting = Setting("digits", encoder="small_cnn:width=4", sizes=[2, 1], classes=3, accelerator="cpu")
+    setting.trained(setting.scenario(), folder=tmp_path / "network", progress=False)
+    shutil.rmtree(tmp_path / "network" / "plain")
+    given = replace(setting, encoder=str(tmp_path / "network"))
+    run = run_learner(given, Specification.parse("NearestMean"), 0, tmp_path / "runs")
+    assert run.history is not None
+    assert run.history.notes["network"] == "after its phase with a thermometer: no plain one is there"
+
+
+def test_a_plain_network_beside_it_counts(tmp_path: Path) -> None:
+    network = save_network(tmp_path / "network")
+    alone = digits(network).determinants()
+    save_network(network / "plain", seed=1)
+    assert digits(network).determinants() != alone

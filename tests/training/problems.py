@@ -13,6 +13,7 @@ TINY = TrainingOptions(
     ste_learning_rate=0.05,
     nesterov=True,
     schedule="one_cycle",
+    ste_schedule="one_cycle",
     augmentation="paper",
     image_sizes=(6, 8),
 )

@@ -102,7 +102,7 @@ def test_a_linear_head_and_sgd_serve_binary_networks_too(tmp_path):
 
 
 def test_latent_weights_do_not_decay():
-    network = loop.Network(build(), Native(), torch.nn.Linear(64, 3), binarize=True)
+    network = loop.Network(build(), Native(), torch.nn.Linear(64, 3))
     optimizer = loop._optimizer(network, TrainingOptions(weight_decay=0.1))
     decaying, others = optimizer.param_groups
     assert decaying["params"] == [network.head.weight]
@@ -116,17 +116,21 @@ def build() -> torch.nn.Module:
     return build_backbone("binary_vgg", **SMALL, image_size=8)
 
 
-def test_options_of_later_versions_do_not_change_the_keys_of_earlier_trainings():
-    # The key of the options of version 1, as it was before there was a choice of optimizer and head.
-    first = {
-        "epochs": 160, "ste_epochs": 50, "batch_size": 128, "learning_rate": 0.1, "ste_learning_rate": 0.01,
-        "momentum": 0.9, "nesterov": False, "weight_decay": 5e-4, "schedule": "steps", "step_every": 50,
-        "step_factor": 0.1, "warmup": 0.2, "augmentation": "paper", "image_sizes": (), "label_smoothing": 0.0,
-        "evaluate_every": 1,
-    }  # fmt: skip
-    assert TrainingOptions().determinants() == first
-    keys = {caches.key(training=o.determinants()) for o in (TrainingOptions(), TrainingOptions(optimizer="adam"))}
-    assert len(keys) == 2
+def test_every_option_that_changes_a_network_changes_its_key():
+    given = {
+        "optimizer": "adam",
+        "head": "binary",
+        "epochs": 3,
+        "image_sizes": (16,),
+        "ste_epochs": 7,
+        "continued": True,
+    }
+    for second_phase, changing in ((False, 4), (True, 6)):
+        several = [TrainingOptions(), *(TrainingOptions(**{name: value}) for name, value in given.items())]
+        keys = {caches.key(training=options.determinants(second_phase=second_phase)) for options in several}
+        assert len(keys) == 1 + changing
+    looking = (TrainingOptions(), TrainingOptions(evaluate_every=5))
+    assert len({caches.key(training=options.determinants(second_phase=True)) for options in looking}) == 1
     with pytest.raises(InputError, match="optimizer"):
         TrainingOptions(optimizer="rmsprop")
     with pytest.raises(InputError, match="head"):

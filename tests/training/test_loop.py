@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import nn
 
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
-from bitreplay.data._augmentation import mix_seed
 from bitreplay.training import TrainingOptions, train_base
 from bitreplay.training._loop import ORDER
 from bitreplay.training._network import build_network
-from bitreplay.training._train import HEAD_WEIGHTS
+from bitreplay.training._subject import HEAD_WEIGHTS
 from tests.training.problems import tiny_task
 
 pytest.importorskip("lightning_fabric", reason="Lightning Fabric is not installed")
@@ -71,6 +71,7 @@ def test_the_weights_are_those_of_the_formulas(tmp_path):
         momentum=MOMENTUM,
         weight_decay=DECAY,
         schedule="one_cycle",
+        ste_schedule="one_cycle",
         warmup=WARMUP,
         augmentation="none",
         label_smoothing=SMOOTHING,

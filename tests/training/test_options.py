@@ -10,7 +10,8 @@ def test_the_paper_preset_is_the_paper():
     paper = PRESETS["paper"]
     assert (paper.epochs, paper.batch_size, paper.momentum, paper.weight_decay) == (160, 128, 0.9, 5e-4)
     assert (paper.augmentation, paper.image_sizes, paper.nesterov) == ("paper", (), False)
-    rates = [paper.learning_rate_at(paper.learning_rate, epoch, paper.epochs) for epoch in (0, 49.99, 50, 100, 150)]
+    rates = [paper.rate_at("steps", paper.learning_rate, epoch, paper.epochs) for epoch in (0, 49.99, 50, 100, 150)]
+    assert (paper.schedule, paper.ste_schedule) == ("steps", "cosine")
     assert rates == pytest.approx([0.1, 0.1, 0.01, 0.001, 0.0001])
     assert PRESET_BACKBONES["paper"] == ("resnet18", {})
 
@@ -20,24 +21,21 @@ def test_every_preset_has_a_backbone():
 
 
 def test_one_cycle_rises_linearly_and_falls_as_a_half_cosine():
-    options = TrainingOptions(schedule="one_cycle", warmup=0.25)
-    assert options.learning_rate_at(1.0, 0, 8) == 0
-    assert options.learning_rate_at(1.0, 1, 8) == 0.5
-    assert options.learning_rate_at(1.0, 2, 8) == 1.0
-    assert options.learning_rate_at(1.0, 5, 8) == pytest.approx(0.5)
-    assert options.learning_rate_at(1.0, 8, 8) == pytest.approx(0.0)
+    options = TrainingOptions(warmup=0.25)
+    rates = [options.rate_at("one_cycle", 1.0, epoch, 8) for epoch in (0, 1, 2, 5, 8)]
+    assert rates == pytest.approx([0, 0.5, 1.0, 0.5, 0.0])
 
 
 def test_cosine_falls_from_the_beginning():
-    options = TrainingOptions(schedule="cosine")
-    assert options.learning_rate_at(2.0, 0, 4) == 2.0
-    assert options.learning_rate_at(2.0, 1, 4) == pytest.approx(1 + math.cos(math.pi / 4))
+    options = TrainingOptions()
+    assert options.rate_at("cosine", 2.0, 0, 4) == 2.0
+    assert options.rate_at("cosine", 2.0, 1, 4) == pytest.approx(1 + math.cos(math.pi / 4))
 
 
 def test_image_sizes_share_the_first_phase():
-    options = TrainingOptions(epochs=6, image_sizes=(16, 24, 32))
-    assert [options.image_size_at(epoch) for epoch in range(6)] == [16, 16, 24, 24, 32, 32]
-    assert TrainingOptions().image_size_at(0) is None
+    options = TrainingOptions(image_sizes=(16, 24, 32))
+    assert [options.image_size_at(epoch, 6) for epoch in range(6)] == [16, 16, 24, 24, 32, 32]
+    assert TrainingOptions().image_size_at(0, 6) is None
 
 
 @pytest.mark.parametrize(
@@ -57,6 +55,7 @@ def test_image_sizes_share_the_first_phase():
         {"momentum": 1.0},
         {"weight_decay": -1.0},
         {"schedule": "linear"},
+        {"ste_schedule": "linear"},
         {"augmentation": "mixup"},
         {"image_sizes": (0,)},
         {"image_sizes": 32},

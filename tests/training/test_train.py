@@ -12,6 +12,7 @@ from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.data import load_dataset, make_scenario
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.training import PRESETS, TrainedNetwork, train_base
+from bitreplay.training._bf16 import bf16_works
 from tests.backbones.keras_files import keras_layers, write_keras
 from tests.training.problems import TINY, tiny_task
 
@@ -46,12 +47,21 @@ def test_digits_train_in_two_phases_and_what_is_saved_is_what_was_measured(tmp_p
     assert accuracy(trained, task.test) == trained.accuracy["straight_through"]
     assert not trained.backbone.training
     assert not any(parameter.requires_grad for parameter in trained.backbone.parameters())
-    with (tmp_path / "log.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [row["phase"] for row in rows] == ["plain"] * 5 + ["straight_through"] * 3
-    assert float(rows[-1]["test_accuracy"]) == trained.accuracy["straight_through"]
-    assert float(rows[0]["loss"]) > float(rows[4]["loss"])
-    assert not list(tmp_path.glob("*checkpoint*"))
+    logs = []
+    for path in (tmp_path / "plain" / "log.csv", tmp_path / "log.csv"):
+        with path.open() as file:
+            logs.append(list(csv.DictReader(file)))
+    assert [[row["phase"] for row in rows] for rows in logs] == [["plain"] * 5, ["straight_through"] * 3]
+    assert float(logs[0][-1]["test_accuracy"]) == trained.accuracy["plain"]
+    assert float(logs[1][-1]["test_accuracy"]) == trained.accuracy["straight_through"]
+    assert float(logs[0][0]["loss"]) > float(logs[0][4]["loss"])
+    assert not list(tmp_path.rglob("*checkpoint*"))
+
+    plain = TrainedNetwork.load(tmp_path / "plain")
+    assert (plain.binarizer, plain.accuracy) == (None, {"plain": trained.accuracy["plain"]})
+    assert accuracy(plain, task.test) == trained.accuracy["plain"]
+    put_in = replace(plain, binarizer=trained.binarizer)
+    assert accuracy(put_in, task.test) == trained.accuracy["plain_then_binarized"]
 
     loaded = TrainedNetwork.load(tmp_path)
     assert (loaded.key, loaded.accuracy, loaded.preprocessing) == (
@@ -62,12 +72,16 @@ def test_digits_train_in_two_phases_and_what_is_saved_is_what_was_measured(tmp_p
     np.testing.assert_array_equal(scores(loaded, task.test.images), scores(trained, task.test.images))
 
 
-@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+BF16 = pytest.param("bf16-mixed", marks=pytest.mark.skipif(not bf16_works(), reason="bfloat16 kills processes here"))
+
+
+@pytest.mark.parametrize("precision", ["32-true", BF16])
 def test_heaviside_trains_in_one_phase(tmp_path, precision):
     trained = train_base(
         tiny_task(), **SMALL, binarizer="heaviside", f=3, folder=tmp_path, precision=precision, **QUIET
     )
     assert set(trained.accuracy) == {"binarized"}
+    assert len((tmp_path / "log.csv").read_text().splitlines()) == 1 + TINY.epochs + TINY.ste_epochs
     assert isinstance(trained.binarizer, Heaviside)
     assert trained.head_weight.shape == (3, 3 * trained.backbone.n_features)
     assert trained.head_weight.dtype == np.float32
@@ -104,7 +118,7 @@ def test_a_network_of_the_users_own_is_trained_as_a_copy_and_its_dropout_repeats
 def test_the_cache_is_shared_by_those_who_ask_for_the_same_and_only_by_them(tmp_path, monkeypatch):
     monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path))
     first = train_base(tiny_task(), **SMALL, **QUIET)
-    assert [entry.finished for entry in caches.entries()] == [True]
+    assert [entry.finished for entry in caches.entries()] == [True, True]  # of both phases
     written = (caches.folder("backbones", first.key) / "network.safetensors").stat().st_mtime_ns
     again = train_base(tiny_task(), **SMALL, **QUIET)
     assert again.key == first.key
@@ -112,6 +126,35 @@ def test_the_cache_is_shared_by_those_who_ask_for_the_same_and_only_by_them(tmp_
     other = train_base(tiny_task(), **SMALL, seed=1, **QUIET)
     assert other.key != first.key
     assert not np.array_equal(other.head_weight, first.head_weight)
+
+
+def test_networks_with_other_thermometers_share_the_plain_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path))
+    one, two = (train_base(tiny_task(), **SMALL, p=p, **QUIET) for p in (1, 2))
+    plain = train_base(tiny_task(), **SMALL, binarizer="none", **QUIET)
+    faster = {**SMALL, "options": replace(TINY, ste_learning_rate=0.01)}
+    again = train_base(tiny_task(), **faster, **QUIET)
+    assert len(caches.entries()) == 4  # one plain network, and three that began as it
+    assert len({one.key, two.key, plain.key, again.key}) == 4
+    assert one.accuracy["plain"] == two.accuracy["plain"] == plain.accuracy["plain"] == again.accuracy["plain"]
+    assert not np.array_equal(one.head_weight, two.head_weight)
+
+
+def test_without_epochs_the_thermometer_is_only_put_in(tmp_path):
+    trained = train_base(tiny_task(), **{**SMALL, "options": replace(TINY, ste_epochs=0)}, folder=tmp_path, **QUIET)
+    plain = TrainedNetwork.load(tmp_path / "plain")
+    assert isinstance(trained.binarizer, Thermometer)
+    assert set(trained.accuracy) == {"plain", "plain_then_binarized"}
+    np.testing.assert_array_equal(trained.head_weight, plain.head_weight)
+
+
+def test_the_control_is_trained_as_long_without_a_thermometer(tmp_path):
+    options = replace(TINY, continued=True)
+    trained = train_base(tiny_task(), **{**SMALL, "options": options}, binarizer="none", folder=tmp_path, **QUIET)
+    assert trained.binarizer is None
+    assert set(trained.accuracy) == {"plain", "continued"}
+    assert len((tmp_path / "log.csv").read_text().splitlines()) == 1 + TINY.ste_epochs
+    assert not np.array_equal(trained.head_weight, TrainedNetwork.load(tmp_path / "plain").head_weight)
 
 
 def test_a_folder_with_another_training_is_refused(tmp_path):

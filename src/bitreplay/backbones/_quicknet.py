@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import torch
 from torch import nn
 
-from bitreplay._arguments import check_positive
+from bitreplay._floor.arguments import check_positive
 from bitreplay.backbones._quicknet_weights import load_weights, published_weights
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryConv2d, binary_layers, sign

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import torch
 from torch import nn
 
-from bitreplay._arguments import check_positive
+from bitreplay._floor.arguments import check_positive
 from bitreplay.errors import InputError
 
 __all__ = ["ResNet"]

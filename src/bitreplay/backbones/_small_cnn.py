@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from bitreplay._arguments import check_positive
+from bitreplay._floor.arguments import check_positive
 
 __all__ = ["SmallCNN"]
 

@@ -7,7 +7,17 @@ live with them; and they turn arrays into packed bits.
 
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.binarizers._heaviside import Heaviside
+from bitreplay.binarizers._make import BinarizerName, calibrated_binarizer, rebuild
 from bitreplay.binarizers._natural import Identity, Native
 from bitreplay.binarizers._thermometer import Thermometer
 
-__all__ = ["Binarizer", "Heaviside", "Identity", "Native", "Thermometer"]
+__all__ = [
+    "Binarizer",
+    "BinarizerName",
+    "Heaviside",
+    "Identity",
+    "Native",
+    "Thermometer",
+    "calibrated_binarizer",
+    "rebuild",
+]

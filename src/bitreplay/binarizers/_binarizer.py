@@ -9,11 +9,10 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay.bits import PackedBits, concatenate, pack
+from bitreplay.bits import Fingerprint, PackedBits, concatenate, pack
 from bitreplay.errors import InputError
-from bitreplay.memory import Fingerprint
 
-__all__ = ["BLOCK", "Binarizer", "check_numbers"]
+__all__ = ["BLOCK", "Binarizer", "check_finite", "check_numbers"]
 
 BLOCK = 2**24  # feature values binarized at once, to bound the memory of large arrays
 
@@ -67,6 +66,14 @@ class Binarizer(nn.Module):
         """Options and tensors that :func:`rebuild` needs to make the same binarizer again."""
         tensors = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
         return {"kind": self.kind}, tensors
+
+
+def check_finite(features: Any) -> npt.NDArray[Any]:
+    """Features that thresholds can be made from: a matrix of finite numbers with at least one row."""
+    array = check_numbers(features)
+    if not len(array) or not np.isfinite(array).all():
+        raise InputError(f"thresholds need a non-empty matrix of finite features; got shape {array.shape}")
+    return array
 
 
 def check_numbers(features: Any) -> npt.NDArray[Any]:

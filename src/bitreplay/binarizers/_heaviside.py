@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._arguments import integer
-from bitreplay.binarizers._binarizer import Binarizer
+from bitreplay._floor.arguments import integer
+from bitreplay.binarizers._binarizer import Binarizer, check_finite
+from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
-from bitreplay.memory import Fingerprint
 from bitreplay.nn import heaviside
 
 __all__ = ["Heaviside"]
@@ -65,6 +66,12 @@ class Heaviside(Binarizer):
         if features.ndim == 4:
             return nn.functional.conv2d(features.to(self.weight.dtype), self.weight[:, :, None, None], self.bias)
         return nn.functional.linear(features.to(self.weight.dtype), self.weight, self.bias)
+
+    def calibrate(self, features: npt.NDArray[Any]) -> None:
+        """Set the thresholds to the medians of the projections of `features`, for a projection that is not trained."""
+        with torch.no_grad():
+            projected = self.project(torch.from_numpy(check_finite(features).astype(np.float32)))
+            self.bias.sub_(torch.from_numpy(np.median(projected.numpy(), axis=0)))
 
     def encode(self, features: torch.Tensor) -> torch.Tensor:
         """Bits of features (..., d)."""

@@ -9,8 +9,7 @@ import numpy.typing as npt
 import torch
 
 from bitreplay.binarizers._binarizer import Binarizer
-from bitreplay.bits import PackedBits, pack
-from bitreplay.memory import Fingerprint
+from bitreplay.bits import Fingerprint, PackedBits, pack
 from bitreplay.nn import sign
 
 __all__ = ["Identity", "Native"]

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay._arguments import integer
-from bitreplay.binarizers._binarizer import BLOCK, Binarizer, check_numbers
+from bitreplay._floor.arguments import integer
+from bitreplay.binarizers._binarizer import BLOCK, Binarizer, check_finite
+from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
-from bitreplay.memory import Fingerprint
 from bitreplay.nn import straight_through
 
 __all__ = ["Thermometer"]
@@ -76,9 +76,7 @@ class Thermometer(Binarizer):
         """Set the thresholds to quantiles of `features` (rows, d); does nothing unless `calibrated`."""
         if not self.calibrated:
             return
-        features = check_numbers(features)
-        if not len(features) or not np.isfinite(features).all():
-            raise InputError(f"thresholds need a non-empty matrix of finite features; got shape {features.shape}")
+        features = check_finite(features)
         at = (np.arange(self.p) + 1) / (self.p + 1)
         columns = max(1, BLOCK // max(1, len(features)))
         quantiles = [

@@ -13,37 +13,61 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from bitreplay.binarizers import Identity
 from bitreplay.bits import PackedBits, to_numpy
+from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label
-from bitreplay.memory._labels import label_array
 
-__all__ = ["check_features", "check_labels", "check_reject", "sorted_classes"]
+__all__ = ["check_features", "check_labels", "check_reject", "input_of"]
 
 Array = npt.NDArray[Any]
+Inputs = Array | PackedBits
 
 
-def check_features(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array | PackedBits:
-    """Features as a float32 matrix, or packed bits as they are; notes or compares their number and names."""
+def input_of(X: Any, *, takes_bits: bool) -> tuple[Inputs, int, Array | None]:
+    """The first call's features as a float32 matrix, or packed bits as they are; their number and their names."""
     if isinstance(X, PackedBits):
-        binarizer = estimator.binarizer if reset else estimator.binarizer_
-        if not (isinstance(binarizer, Identity) or (isinstance(binarizer, str) and binarizer == "identity")):
-            raise InputError("packed bits can only be used with binarizer='identity'; this classifier takes features")
-        if not len(X):
-            raise InputError("found 0 samples; at least 1 is required")
-        if reset:
-            estimator.n_features_in_ = X.n_features
-        elif X.n_features != estimator.n_features_in_:
+        return _checked_bits(X, takes_bits=takes_bits), X.n_features, None
+    probe = _probe()
+    features = _validated(probe, X, reset=True)
+    return features, int(probe.n_features_in_), getattr(probe, "feature_names_in_", None)
+
+
+def check_features(X: Any, fitted: Fitted, *, takes_bits: bool) -> Inputs:
+    """Features like those of the first call, as a float32 matrix; or packed bits as they are."""
+    if isinstance(X, PackedBits):
+        bits = _checked_bits(X, takes_bits=takes_bits)
+        if X.n_features != fitted.n_features_in:
             raise InputError(
-                f"X has {X.n_features} bits, but GBMClassifier is expecting {estimator.n_features_in_} features"
+                f"X has {X.n_features} bits, but GBMClassifier is expecting {fitted.n_features_in} features"
             )
-        return X
+        return bits
+    probe = _probe()
+    probe.n_features_in_ = fitted.n_features_in
+    if fitted.feature_names_in is not None:
+        probe.feature_names_in_ = fitted.feature_names_in
+    return _validated(probe, X, reset=False)
+
+
+def _probe() -> Any:
+    """Something that scikit-learn can note features on: the estimator itself must not change before all is well."""
+    return type("GBMClassifier", (BaseEstimator,), {})()
+
+
+def _validated(probe: Any, X: Any, *, reset: bool) -> Array:
     try:
         values = to_numpy(X) if isinstance(X, torch.Tensor) else X
-        return np.asarray(validate_data(estimator, values, reset=reset, dtype=np.float32))
+        return np.asarray(validate_data(probe, values, reset=reset, dtype=np.float32))
     except ValueError as error:
         raise InputError(str(error)) from None
+
+
+def _checked_bits(X: PackedBits, *, takes_bits: bool) -> PackedBits:
+    if not takes_bits:
+        raise InputError("packed bits can only be used with binarizer='identity'; this classifier takes features")
+    if not len(X):
+        raise InputError("found 0 samples; at least 1 is required")
+    return X
 
 
 def check_labels(
@@ -83,10 +107,3 @@ def check_reject(reject: Any) -> None:
     """A confidence threshold is a probability, or None."""
     if reject is not None and not (isinstance(reject, int | float | np.number) and 0 <= reject <= 1):
         raise InputError(f"reject must be a probability between 0 and 1, or None; got {reject!r}")
-
-
-def sorted_classes(labels: tuple[Label, ...]) -> Array:
-    """`classes_` as scikit-learn has it."""
-    if len({isinstance(label, str) for label in labels}) > 1:
-        raise InputError("labels must be all text or all numbers")
-    return np.sort(label_array(labels))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay.binarizers._rebuild import rebuild
-from bitreplay.classifier._checks import sorted_classes
+from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.heads import HEADS, Head
+from bitreplay.gbm import GBMOptions, head_of, state_content, state_from_content
+from bitreplay.heads import Head
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions
 
@@ -25,76 +25,57 @@ __all__ = ["from_content", "to_content"]
 
 Tensors = dict[str, npt.NDArray[Any]]
 
-OPTIONS = ("prototypes", "p", "reject", "unknown", "encoder", "n_jobs")
+OPTIONS = ("prototypes", "p", "reject", "unknown", "n_jobs")
 
 
-def to_content(clf: GBMClassifier) -> tuple[dict[str, Any], Tensors]:
+def to_content(clf: GBMClassifier, fitted: Fitted) -> tuple[dict[str, Any], Tensors]:
     """Everything that is needed to go on elsewhere: memory, thresholds, what the head learned, options."""
-    content, tensors = clf.memory_.to_content()
-    binarizer, thresholds = clf.binarizer_.describe()
-    head, learned = clf.head_.describe()
+    content, classifier, tensors = state_content(fitted.state)
     options = {name: _plain(getattr(clf, name)) for name in OPTIONS}
+    options["encoder"] = clf.encoder_name
     options["em"] = asdict(clf.em) if clf.em else None
     options["random_state"] = _plain(clf.random_state) if isinstance(clf.random_state, int | np.integer) else None
-    names = getattr(clf, "feature_names_in_", None)
+    names = fitted.feature_names_in
     content["classifier"] = {
         "options": options,
-        "binarizer": binarizer,
+        **classifier,
         "binarizer_option": clf.binarizer if isinstance(clf.binarizer, str) else None,
-        "head": {"name": clf.head_.name, **head},
-        "seed": clf.seed_,
-        "n_calls": clf.n_calls_,
-        "temperature": clf.temperature_,
-        "n_features_in": clf.n_features_in_,
+        "n_features_in": fitted.n_features_in,
         "feature_names_in": None if names is None else list(names),
     }
-    tensors.update({f"binarizer.{name}": value for name, value in thresholds.items()})
-    tensors.update({f"head.{name}": value for name, value in learned.items()})
     return content, tensors
 
 
 def from_content(
-    cls: type[GBMClassifier], content: Mapping[str, Any], tensors: Tensors, name: str, head: Head | None
-) -> GBMClassifier:
-    """The classifier again; `name` is the file's, for messages, and `head` replaces the saved head's options."""
+    content: Mapping[str, Any], tensors: Tensors, name: str, head: Head | None
+) -> tuple[dict[str, Any], Fitted]:
+    """Options of the classifier, and what it knew; `name` is the file's, `head` replaces one with its own module."""
     memory = BinaryMemory.from_content(content, tensors, name)
     if "classifier" not in content:
         raise FileFormatError(f"{name} holds a memory only, not a classifier: read it with BinaryMemory.load")
     try:
         saved = content["classifier"]
-        described = dict(saved["head"])
-        blank = HEADS[described.pop("name")]
-        if described.pop("own_module", False) and head is None:
+        template = head or head_of(saved)
+        if template is None:
             raise _OwnModuleError(
                 f"{name} has a replay head with a module of the user's own: pass load(..., head=Replay(module=...))"
             )
-        template: Head = head or blank(**described)
-        binarizer = rebuild(saved["binarizer"], _part(tensors, "binarizer."))
-        width, encoder = int(saved["n_features_in"]), saved["options"]["encoder"]
-        if memory.fingerprint != binarizer.fingerprint(width, encoder):
-            raise ValueError("the memory was made with other thresholds than the binarizer has")
-        options = {
-            **saved["options"],
-            "bits": memory.bits,
-            "binarizer": saved["binarizer_option"] or binarizer,
-            "head": template,
-        }
+        options = dict(saved["options"])
+        options["encoder_name"] = options.pop("encoder")
         options["em"] = EMOptions(**options["em"]) if options["em"] else None
-        clf = cls(**options)
-        clf.seed_, clf.n_calls_ = int(saved["seed"]), int(saved["n_calls"])
-        clf.temperature_, clf.n_features_in_ = saved["temperature"], width
-        clf.binarizer_, clf.memory_ = binarizer, memory
-        clf.head_ = template.restore(memory, binarizer, _part(tensors, "head."), clf.seed_)
-        clf.classes_ = sorted_classes(memory.labels)
-        if not (clf.temperature_ is None or (isinstance(clf.temperature_, float) and clf.temperature_ > 0)):
-            raise ValueError("the temperature is not a positive number")
-        if saved["feature_names_in"] is not None:
-            clf.feature_names_in_ = np.array(saved["feature_names_in"], dtype=object)
+        core = GBMOptions(options["prototypes"], memory.bits, template, options["em"], n_jobs=options["n_jobs"])
+        state = state_from_content(memory, saved, tensors, core, template)
+        width = int(saved["n_features_in"])
+        if memory.fingerprint != state.binarizer.fingerprint(width, options["encoder_name"]):
+            raise ValueError("the memory was made with other thresholds than the binarizer has")
+        options |= {"bits": memory.bits, "binarizer": saved["binarizer_option"] or state.binarizer, "head": template}
+        names = saved["feature_names_in"]
+        fitted = Fitted(state, width, None if names is None else np.array(names, dtype=object))
+        return options, fitted.with_state(state)  # which refuses classes that cannot be sorted
     except _OwnModuleError:
         raise
     except (KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FileFormatError(f"{name} does not hold a classifier as this version writes it: {error}") from None
-    return clf
 
 
 class _OwnModuleError(InputError):
@@ -103,7 +84,3 @@ class _OwnModuleError(InputError):
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _part(tensors: Tensors, prefix: str) -> Tensors:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from bitreplay import metrics
 from bitreplay.errors import InputError
-from bitreplay.learners import FROZEN
+from bitreplay.learners import LEARNERS
 from bitreplay.report import terminal_table, write_report, write_summary
 from bitreplay.runs import (
     COMPARISONS,
@@ -67,7 +67,7 @@ def compare(
         Data, tasks and encoder.
     """
     console = Console()
-    default: Iterable[str] = FROZEN
+    default: Iterable[str] = LEARNERS.on_frozen_encoders()
     if (preset := setting.get("preset")) in COMPARISONS:
         chosen, default = named_comparison(str(preset), scale, setting)
     elif preset is not None and preset not in PRESETS:
@@ -110,7 +110,7 @@ def compare(
 
 def _network(setting: Setting, specifications: Sequence[Specification]) -> dict[str, Any]:
     """What the encoder has reached on task 0 in each phase, if it was trained for this."""
-    if not setting.trains or all(specification.trains for specification in specifications):
+    if not setting.trains or all(specification.about.uses is None for specification in specifications):
         return {}
     return {"network": dict(setting.trained(setting.scenario(), progress=False).accuracy)}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bitreplay import metrics
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.binarizers import Thermometer
 from bitreplay.errors import InputError
 from bitreplay.heads import HEADS

@@ -57,9 +57,10 @@ def _read(path: Path) -> BinaryMemory:
         return BinaryMemory.load(path)
     except FileFormatError as error:
         try:
-            return GBMClassifier.load(path).memory_
+            held: BinaryMemory = GBMClassifier.load(path).memory_
         except FileFormatError:
             raise error from None
+        return held
 
 
 def _label(name: str, held: BinaryMemory) -> Label:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,12 +13,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from bitreplay import metrics
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.files import write_text
 from bitreplay.errors import InputError
 from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Request, read_outcome, write_outcome
 from bitreplay.experiments._files import OUTCOME
 from bitreplay.experiments._page import MANY, VERDICTS, experiments_page
-from bitreplay.report._write import write_text
 from bitreplay.runs import RunFolder, Scale
 
 __all__ = ["reproduce"]
@@ -101,12 +102,14 @@ def reproduce(
 
 
 def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
-    chosen = EXPERIMENTS[name]
+    chosen, request = EXPERIMENTS[name], replace(request, runs=[], waited=[])
     console.print(f"{chosen.title}\nThis takes about {chosen.duration[request.scale]}.")
     begun = time.monotonic()
     outcome = chosen.run(request)
-    seconds = time.monotonic() - begun
-    one = write_outcome(folder, name, chosen, outcome, scale=request.scale, seeds=request.seeds, seconds=seconds)
+    seconds = time.monotonic() - begun - sum(request.waited)  # runs say themselves how long they took
+    one = write_outcome(
+        folder, name, chosen, outcome, scale=request.scale, seeds=request.seeds, seconds=seconds, runs=request.runs
+    )
     for table in one.tables:
         if len(table.rows) <= MANY:
             _print_table(console, table.title, table.columns, table.shown())

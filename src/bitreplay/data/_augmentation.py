@@ -11,25 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.errors import InputError
 
-__all__ = ["PaperAugmentation", "StrongAugmentation", "mix_seed"]
+__all__ = ["PaperAugmentation", "StrongAugmentation"]
 
 TRANSLATION = 4  # sec. 4.1: "4-pixel translations"
-
-
-def mix_seed(*parts: int) -> int:
-    """One seed out of several numbers, such as (seed, epoch, step); it differs wherever one of them does.
-
-    Examples
-    --------
-    >>> mix_seed(0, 1, 2) == mix_seed(0, 1, 2), mix_seed(0, 1, 2) == mix_seed(0, 2, 1)
-    (True, False)
-    """
-    return int(np.random.SeedSequence(parts).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 class _Augmentation:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.data._core50 import core50_frames, core50_root, encoded_core50
 from bitreplay.data._dataset import ImageDataset
 from bitreplay.data._decoded import EncodedDataset, load_decoded

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.data._dataset import ImageDataset, Samples, Split
 from bitreplay.data._sizes import describe_sizes, task_sizes
 from bitreplay.errors import InputError

@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
 
 __all__ = ["describe_sizes", "task_sizes"]

@@ -5,16 +5,15 @@ The last step of the flow, out of Python: what stands in the folder compiles wit
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from torch import nn
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.files import write_text
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.classifier import GBMClassifier
@@ -181,7 +180,7 @@ def export_c(
         show(table)
     target.mkdir(parents=True, exist_ok=True)
     for file, content in files.items():
-        _write(target / file, content)
+        write_text(target / file, content)
     return parts
 
 
@@ -195,15 +194,3 @@ def _embeddings(network: nn.Module | None, device: DeviceModel) -> Embeddings | 
     bits = pack_network(network)(images)
     assert isinstance(bits, PackedBits)  # it ends with a sign
     return Embeddings(images, bits)
-
-
-def _write(path: Path, content: str) -> None:
-    """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        temporary.write_text(content, encoding="utf-8")
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.bits import BitsLike, pack
 from bitreplay.device._records import Words
 from bitreplay.errors import InputError

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
+from bitreplay.bits import Fingerprint
 from bitreplay.device._fixed_point import scaled_logarithms
 from bitreplay.errors import InputError
-from bitreplay.memory import Fingerprint
 
 __all__ = ["MOST_SAMPLES", "Layout", "short_fingerprint"]
 

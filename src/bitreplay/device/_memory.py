@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
-from bitreplay.bits import BitsLike, PackedBits, pack
+from bitreplay._floor.arguments import integer
+from bitreplay.bits import BitsLike, Fingerprint, PackedBits, pack
 from bitreplay.device._blocks import read_block, write_block
 from bitreplay.device._em import fit_prototypes
 from bitreplay.device._fixed_point import logarithm
@@ -22,7 +22,7 @@ from bitreplay.device._layout import MOST_SAMPLES, Layout, short_fingerprint
 from bitreplay.device._records import Record, Words
 from bitreplay.device._status import DeviceError, Status
 from bitreplay.errors import InputError
-from bitreplay.memory import BinaryMemory, Fingerprint, Label
+from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 
 __all__ = ["DeviceMemory"]

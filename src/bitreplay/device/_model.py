@@ -149,7 +149,7 @@ def _layout(model: GBMClassifier | BinaryMemory, memory: BinaryMemory, head: Hea
     """The layout of a memory, with the classifier's options of EM."""
     assert memory.fingerprint is not None  # _parts has seen to it
     layout = Layout(memory.n_features, memory.bits, fingerprint=short_fingerprint(memory.fingerprint))
-    if isinstance(head, Bayes):
+    if isinstance(head, Bayes) and head.clamp is not None:
         layout = replace(layout, clamp=head.clamp)
     if isinstance(model, GBMClassifier):
         em = model.em or EMOptions()

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.binarizers import Binarizer, Native, Thermometer
 from bitreplay.bits import PackedBits, pack
 from bitreplay.errors import InputError

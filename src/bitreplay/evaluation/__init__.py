@@ -2,5 +2,6 @@
 
 from bitreplay.evaluation._evaluate import evaluate
 from bitreplay.evaluation._history import History
+from bitreplay.evaluation._provenance import Provenance, made_in_words
 
-__all__ = ["History", "evaluate"]
+__all__ = ["History", "Provenance", "evaluate", "made_in_words"]

@@ -13,9 +13,10 @@ from bitreplay.errors import InputError
 if TYPE_CHECKING:
     from bitreplay.evaluation._history import History
 
-__all__ = ["PER_STATE", "TRAIN_TABLES", "Counts", "check", "duration", "table_of"]
+__all__ = ["PER_STATE", "TRAIN_TABLES", "Answers", "Counts", "answers_of", "check", "duration", "table_of"]
 
 Counts = npt.NDArray[np.int64]
+Answers = npt.NDArray[np.bool_]
 
 TRAIN_TABLES = ("train_right", "train_count")
 PER_STATE = ("memory_bits", "working_set_bits", "seconds")
@@ -41,6 +42,7 @@ def check(history: History) -> None:
     table_of("confusion", history.confusion, len(order))
     if (history.confusion < 0).any():
         raise InputError("confusion must hold numbers of samples; some are negative")
+    _check_answers(history)
     if states and (
         (np.diagonal(history.confusion) != history.right[-1]).any()
         or (history.confusion.sum(axis=1) != history.count[-1]).any()
@@ -61,6 +63,30 @@ def _check_counts(history: History, right_name: str, count_name: str, right: Cou
     for task in range(history.n_states):
         if not count[task:, task_of_column == task].any(axis=1).all():
             raise InputError(f"{count_name}: task {task} needs at least one sample in every state from {task} on")
+
+
+def _check_answers(history: History) -> None:
+    """Answers are those that were counted, class by class; states before a class's own have none of it."""
+    if not history.answers:
+        return
+    if len(history.answers) != history.n_states:
+        raise InputError(f"answers need {history.n_states} states; got {len(history.answers)}")
+    for answers, right, count in zip(history.answers, history.right, history.count, strict=True):
+        if len(answers) != count.sum():
+            raise InputError(f"answers must be one per test sample, {count.sum()}; got {len(answers)}")
+        classes = np.repeat(np.arange(len(count)), count)
+        if (np.bincount(classes, answers, minlength=len(count)) != right).any():
+            raise InputError("answers do not fit the numbers of right answers per class")
+
+
+def answers_of(values: npt.ArrayLike) -> Answers:
+    """A read-only copy of a vector of truth values."""
+    given = np.asarray(values)
+    if given.ndim != 1 or given.dtype != np.bool_:
+        raise InputError(f"answers must be a vector of truth values; got {given.dtype} of shape {given.shape}")
+    answers = np.array(given)
+    answers.setflags(write=False)
+    return answers
 
 
 def duration(value: Any) -> float:

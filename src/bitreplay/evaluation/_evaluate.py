@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from bitreplay.errors import InputError
 from bitreplay.evaluation._history import History
+from bitreplay.evaluation._provenance import Provenance
 
 if TYPE_CHECKING:
     from bitreplay.data import Samples, Scenario
@@ -77,22 +79,29 @@ def evaluate(
         new = [int(c) for c in task.classes]
         order = [*history.learning_order, *new]
         past_and_new = [scenario[t].train for t in range(state + 1)] if train_accuracy else []
+        confusion, answers = _ask(learner, [scenario.test_seen(state)], order)
         history = history.append(
             new,
-            _confusion(learner, [scenario.test_seen(state)], order),
+            confusion,
             memory_bits=learner.memory_bits(),
             working_set_bits=learner.working_set_bits(),
             seconds=seconds,
-            train_confusion=_confusion(learner, past_and_new, order) if train_accuracy else None,
+            train_confusion=_ask(learner, past_and_new, order)[0] if train_accuracy else None,
+            answers=answers if history.answers or not history.n_states else None,  # a start of 0.1.0 has none
         )
+        made = Provenance.now() if history.made is None else replace(Provenance.now(), seconds=history.made.seconds)
+        history = replace(history, made=made.longer(time.perf_counter() - began))
         if on_state is not None:
             on_state(state, history)
     return history
 
 
-def _confusion(learner: Learner, parts: Iterable[Samples], order: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Samples by true and predicted class, in learning order."""
+def _ask(
+    learner: Learner, parts: Iterable[Samples], order: Sequence[int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    """Samples by true and predicted class, in learning order; and which were answered right, class after class."""
     table = np.zeros((len(order), len(order)), dtype=np.int64)
+    classes, right = [], []
     for samples in parts:
         labels, predicted = samples.labels, np.asarray(learner.predict(samples))
         if predicted.shape != labels.shape or predicted.dtype.kind not in "iu":
@@ -100,8 +109,12 @@ def _confusion(learner: Learner, parts: Iterable[Samples], order: Sequence[int])
                 f"{learner.name} must predict one integer label per sample, shape {labels.shape}; "
                 f"got {predicted.dtype} of shape {predicted.shape}"
             )
-        np.add.at(table, (_positions(labels, order, "the data"), _positions(predicted, order, learner.name)), 1)
-    return table
+        true, answered = _positions(labels, order, "the data"), _positions(predicted, order, learner.name)
+        np.add.at(table, (true, answered), 1)
+        classes.append(true)
+        right.append(true == answered)
+    by_class = np.argsort(np.concatenate(classes), kind="stable")
+    return table, np.concatenate(right)[by_class]
 
 
 def _positions(labels: npt.NDArray[np.int64], order: Sequence[int], who: str) -> npt.NDArray[np.int64]:

@@ -7,21 +7,32 @@ in the order in which they were learned. Whatever a table or a plot shows follow
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.evaluation._checks import PER_STATE, TRAIN_TABLES, Counts, check, duration, table_of
+from bitreplay.evaluation._checks import (
+    PER_STATE,
+    TRAIN_TABLES,
+    Answers,
+    Counts,
+    answers_of,
+    check,
+    duration,
+    table_of,
+)
+from bitreplay.evaluation._provenance import Provenance
 
 __all__ = ["History"]
 
-SCHEMA = 1
+SCHEMA = 2  # 2 has `answers` and `made`
 KIND = "bitreplay history"
 TABLES = ("right", "count", "confusion")
 
@@ -51,6 +62,11 @@ class History:
         The same as `right` and `count` on training samples, where they were asked for.
     notes : mapping of str to str
         What a reader must know beside the numbers, such as ``{"pretrained": "ImageNet"}``.
+    answers : tuple of bool arrays, optional
+        For every state, which test samples were answered right: class after class in learning order, each class's
+        samples always in the same order. Two learners can then be compared sample by sample.
+    made : Provenance, optional
+        Which version made it, when, where, and how long that took. Not compared.
 
     Examples
     --------
@@ -79,6 +95,8 @@ class History:
     train_right: Counts | None = None
     train_count: Counts | None = None
     notes: Mapping[str, str] = field(default_factory=dict)
+    answers: tuple[Answers, ...] = ()
+    made: Provenance | None = None
 
     def __post_init__(self) -> None:
         freeze = object.__setattr__
@@ -92,13 +110,16 @@ class History:
         if not isinstance(self.notes, Mapping):
             raise InputError(f"notes must be a mapping of text to text; got {self.notes!r}")
         freeze(self, "notes", dict(self.notes))
+        freeze(self, "answers", tuple(answers_of(answers) for answers in self.answers))
+        if not isinstance(self.made, Provenance | None):
+            raise InputError(f"made must be a Provenance or None; got {self.made!r}")
         check(self)
 
     @classmethod
-    def empty(cls, learner: str, notes: Mapping[str, str] | None = None) -> History:
+    def empty(cls, learner: str, notes: Mapping[str, str] | None = None, made: Provenance | None = None) -> History:
         """A history of no task yet, to append to."""
         nothing = np.zeros((0, 0), dtype=np.int64)
-        return cls((), nothing, nothing, nothing, (), (), (), learner, notes=notes or {})
+        return cls((), nothing, nothing, nothing, (), (), (), learner, notes=notes or {}, made=made)
 
     def append(
         self,
@@ -109,6 +130,7 @@ class History:
         working_set_bits: int,
         seconds: float,
         train_confusion: npt.ArrayLike | None = None,
+        answers: npt.ArrayLike | None = None,
     ) -> History:
         """A history with one state more.
 
@@ -122,6 +144,8 @@ class History:
             The learner's figures in this state.
         train_confusion : array (classes, classes), optional
             The same as `confusion` on training samples: in all states or in none.
+        answers : array of bool, optional
+            Which test samples were answered right, class after class: in all states or in none.
         """
         new = tuple(classes)
         n_classes = len(self.learning_order) + len(new)
@@ -135,6 +159,8 @@ class History:
             added["train_count"] = _stacked(self.train_count, train.sum(axis=1))
         elif self.train_right is not None:
             raise InputError("the earlier states have a train accuracy: train_confusion must be given")
+        if self.n_states and bool(self.answers) != (answers is not None):
+            raise InputError("answers must be given in all states or in none")
         return replace(
             self,
             classes=(*self.classes, new),
@@ -144,6 +170,7 @@ class History:
             memory_bits=(*self.memory_bits, memory_bits),
             working_set_bits=(*self.working_set_bits, working_set_bits),
             seconds=(*self.seconds, seconds),
+            answers=() if answers is None else (*self.answers, answers_of(answers)),
             **added,
         )
 
@@ -170,7 +197,7 @@ class History:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, History):
             return NotImplemented
-        names = (f.name for f in fields(self) if f.name != "seconds")
+        names = (f.name for f in fields(self) if f.name not in ("seconds", "made"))
         return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]  # arrays inside
@@ -185,12 +212,17 @@ class History:
             "classes": self.classes,
             **{name: getattr(self, name) for name in PER_STATE},
         }
+        if self.made is not None:
+            content["made"] = asdict(self.made)
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in content.items()]
         for name in (*TABLES, *TRAIN_TABLES):
             table = getattr(self, name)
             if table is not None:
                 rows = ",\n".join(f"    {json.dumps(row)}" for row in table.tolist())
                 lines.append(f"  {json.dumps(name)}: [\n{rows}\n  ]")
+        if self.answers:
+            packed = (base64.b64encode(np.packbits(answers).tobytes()).decode() for answers in self.answers)
+            lines.append('  "answers": [\n' + ",\n".join(f'    "{text}"' for text in packed) + "\n  ]")
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
     @classmethod
@@ -214,8 +246,14 @@ class History:
             for key in (*TABLES, *TRAIN_TABLES):
                 if not values.get(key, True):  # no rows: the width is lost
                     values[key] = np.zeros((0, 0), dtype=np.int64)
+            if "made" in values:
+                values["made"] = Provenance(**values["made"])
+            n_samples = np.asarray(values["count"]).sum(axis=1)
+            values["answers"] = tuple(
+                _unpacked(text, int(n)) for text, n in zip(values.get("answers", ()), n_samples, strict=False)
+            )
             return cls(**values)
-        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError, KeyError) as error:
             raise FileFormatError(f"{name} is damaged, it does not hold a history: {error}") from None
 
 
@@ -226,7 +264,17 @@ def _stacked(table: Counts | None, row: Counts) -> Counts:
     return np.vstack([np.pad(table, ((0, 0), (0, len(row) - table.shape[1]))), row])
 
 
+def _unpacked(text: str, n_samples: int) -> Answers:
+    """Answers as :meth:`History.to_json` writes them."""
+    packed = np.frombuffer(base64.b64decode(text, validate=True), dtype=np.uint8)
+    if len(packed) != -(-n_samples // 8):
+        raise ValueError(f"answers of {n_samples} samples are {-(-n_samples // 8)} bytes; got {len(packed)}")
+    return np.unpackbits(packed, count=n_samples).astype(np.bool_)
+
+
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return one is not None and other is not None and np.array_equal(one, other)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)

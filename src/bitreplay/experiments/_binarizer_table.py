@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Literal
 
+import numpy as np
+
 from bitreplay import metrics
 from bitreplay.evaluation import History
-from bitreplay.experiments._difference import Difference, all_hold, difference
+from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL
+from bitreplay.experiments._verdict import all_hold
 from bitreplay.memory import BinaryMemory
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Setting
 from bitreplay.runs._folder import MEMORY
 
@@ -40,7 +43,7 @@ Part = Literal["train", "test"]
 
 def binarizer_table(request: Request) -> Outcome:
     """Run the table."""
-    measured: dict[Case, Method] = {}
+    measured: dict[Case, MethodRuns] = {}
     sizes: dict[Case, int] = {}
     for binarizer, factor in product(BINARIZERS, FACTORS):
         varied = {"binarizer": binarizer, BINARIZERS[binarizer]: factor}
@@ -56,7 +59,7 @@ def _accuracy(history: History, state: int, part: Part) -> float:
     return float(metrics.per_state(history, part)[state])
 
 
-def _table(measured: Mapping[Case, Method], sizes: Mapping[Case, int]) -> Table:
+def _table(measured: Mapping[Case, MethodRuns], sizes: Mapping[Case, int]) -> Table:
     columns: dict[str, tuple[int, Part]] = {
         "train initial": (0, "train"),
         "test initial": (0, "test"),
@@ -81,39 +84,45 @@ def _initial(history: History) -> float:
     return _accuracy(history, 0, "test")
 
 
-def _claims(measured: Mapping[Case, Method]) -> list[Claim]:
+def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
     final = metrics.final
     least, most = min(FACTORS), max(FACTORS)
     over = [difference(measured["thermometer", n], measured["heaviside", n], final) for n in FACTORS]
     lost = difference(measured["thermometer", least], measured["thermometer", most], final)
     gained = difference(measured["thermometer", most], measured["thermometer", least], _initial)
-    ranges = {
-        name: max(values) - min(values)
-        for name, metric in (("initial", _initial), ("final", final))
-        if (values := [measured["heaviside", n].measure(metric).mean for n in FACTORS])
-    }
+    heaviside = [measured["heaviside", factor] for factor in FACTORS]
+    ranges = {"initial": _range(heaviside, _initial), "final": _range(heaviside, final)}
     return [
         Claim(
             "The thermometer always yields better performance than Heaviside (3 points in the final task)",
             _by_factor(over),
-            all_hold(one.holds for one in over),
+            all_hold(one.verdict for one in over),
         ),
         Claim(
             "More thermometer bits cost accuracy in the final task (1.2 points from p = 1 to p = 4)",
             f"p = {least} is {lost} better than p = {most}",
-            lost.holds,
+            lost.verdict,
         ),
         Claim(
             "More thermometer bits marginally improve the initial task (0.4 points from p = 1 to p = 4)",
             f"p = {most} against p = {least}: {gained}",
-            gained.holds,
+            gained.verdict,
         ),
         Claim(
             "Heaviside does not depend on the size of the embedding: less than 1 % difference",
-            ", ".join(f"{name} task: {100 * spread:.1f} points" for name, spread in ranges.items()),
-            all(spread < ALIKE for spread in ranges.values()),
+            ", ".join(f"{name} task: {spread}" for name, spread in ranges.items()),
+            all_hold(spread.at_most(ALIKE) for spread in ranges.values()),
         ),
     ]
+
+
+def _range(methods: list[MethodRuns], metric: Callable[[History], float]) -> Difference:
+    """By how much the best is ahead of the worst, seed by seed."""
+
+    def statistic(view: View) -> Floats:
+        return np.asarray(np.ptp([[metric(view(history)) for history in one.histories] for one in methods], axis=0))
+
+    return difference_of(statistic)
 
 
 def _by_factor(differences: list[Difference]) -> str:

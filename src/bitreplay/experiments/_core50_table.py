@@ -10,9 +10,10 @@ from bitreplay.backbones import fetch_quicknet
 from bitreplay.backbones._quicknet_weights import PUBLISHED, missing_weights
 from bitreplay.data._known import advice, local_folder
 from bitreplay.errors import InputError
-from bitreplay.experiments._difference import all_hold, difference
+from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request
 from bitreplay.experiments._methods_table import methods_table
+from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.report import RunResult
 from bitreplay.report._methods import gather
 from bitreplay.runs import Scale, Setting
@@ -88,9 +89,9 @@ def _claims(results: Sequence[RunResult], names: Mapping[str, str]) -> list[Clai
         Claim(
             "GBM with K = 1 is 3.1 points better than LR + CWR* with its largest buffer, with 4.7 times less memory",
             f"{better}, with {largest.memory / one.memory:.1f} times less memory",
-            all_hold([better.holds, one.memory < largest.memory]),
+            all_hold([better.verdict, Verdict.fact(one.memory < largest.memory)]),
         ),
-        Claim("K = 8 adds half a point to K = 1", str(more), more.holds),
+        Claim("K = 8 adds half a point to K = 1", str(more), more.verdict),
     ]
 
 

@@ -13,12 +13,13 @@ import numpy as np
 
 from bitreplay import metrics
 from bitreplay.evaluation import History
-from bitreplay.experiments._difference import Difference, all_hold, difference
+from bitreplay.experiments._difference import difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.experiments._training_curves import Epoch, draw_training, watch_training
+from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.report._curves import draw_curves, draw_stability
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Prepared, Setting
 
@@ -76,7 +77,7 @@ def curves_figure(request: Request, **options: Any) -> Outcome:
     )
 
 
-def _curves(methods: Mapping[str, Method]) -> Table:
+def _curves(methods: Mapping[str, MethodRuns]) -> Table:
     rows: list[list[Cell]] = []
     for name, method in methods.items():
         mean, spread = method.curves(metrics.per_state)
@@ -86,7 +87,7 @@ def _curves(methods: Mapping[str, Method]) -> Table:
     return Table("curves", title, ["method", "classes", "accuracy", "±"], rows, percent=["accuracy", "±"])
 
 
-def _groups(methods: Sequence[Method]) -> Table:
+def _groups(methods: Sequence[MethodRuns]) -> Table:
     names = metrics.Groups._fields
     rows: list[list[Cell]] = []
     for method in methods:
@@ -103,7 +104,7 @@ def _training(epochs: Sequence[Epoch]) -> Table:
     return Table("training", title, ["task", "epoch", "train", "test"], rows, percent=["train", "test"])
 
 
-def _claim_best(methods: Mapping[str, Method]) -> Claim:
+def _claim_best(methods: Mapping[str, MethodRuns]) -> Claim:
     ahead = {
         (rival, seen): difference(methods[BEST], methods[rival], partial(_accuracy, state))
         for rival in RIVALS
@@ -117,7 +118,7 @@ def _claim_best(methods: Mapping[str, Method]) -> Claim:
         "GBM with K = 8 is better than the other methods on every task",
         f"it is ahead of all in {won} of {len(states)} states; the smallest difference is {least} "
         f"({rival}, {seen} classes)",
-        all_hold(one.holds for one in ahead.values()),
+        all_hold(one.verdict for one in ahead.values()),
     )
 
 
@@ -125,23 +126,24 @@ def _accuracy(state: int, history: History) -> float:
     return float(metrics.per_state(history)[state])
 
 
-def _claims_groups(method: Method) -> list[Claim]:
-    gaps = Difference([_mean_gap(history) for history in method.histories])
+def _claims_groups(method: MethodRuns) -> list[Claim]:
+    histories = method.histories
+    gaps = difference_of(lambda view: [_mean_gap(view(history)) for history in histories])
     above = [metrics.init_past_new(history) for history in method.histories]
     new, past = (np.mean([getattr(groups, name) for groups in above], axis=0)[2:] for name in ("new", "past"))
-    prior = Difference([float(np.mean((groups.init - groups.past)[2:])) for groups in above])
+    prior = difference_of(lambda view: [_mean_priority(view(history)) for history in histories])
     most = max(float(np.max((groups.init - groups.past)[2:])) for groups in above)
     return [
         Claim(
             "the average relative difference between past and new accuracy is 4.5 %",
-            f"{100 * gaps.mean:.1f} % (standard error {100 * gaps.error:.1f}); new classes are better than past ones "
+            f"{100 * gaps.mean:.1f} % (± {100 * gaps.margin:.1f}); new classes are better than past ones "
             f"in {int((new > past).sum())} of {len(new)} states",
-            gaps.mean - gaps.margin <= GAP,
+            gaps.at_most(GAP),
         ),
         Claim(
             "initial classes are retained better than past ones, by less than 6 %",
             f"{prior} on average over the states, at most {100 * most:+.1f}",
-            prior.mean < PRIORITY if prior.holds else prior.holds,
+            all_hold([prior.verdict, prior.at_most(PRIORITY)]),
         ),
     ]
 
@@ -152,6 +154,12 @@ def _mean_gap(history: History) -> float:
     return float(np.mean(np.abs(groups.new - groups.past)[2:] / groups.past[2:]))
 
 
+def _mean_priority(history: History) -> float:
+    """Mean over the states of init - past."""
+    groups = metrics.init_past_new(history)
+    return float(np.mean((groups.init - groups.past)[2:]))
+
+
 def _claim_training(epochs: Sequence[Epoch]) -> Claim:
     last = {one.task: one.train for one in epochs if one.task}  # of every task but the first, the last epoch
     full = sum(rate >= FULL for rate in last.values())
@@ -159,7 +167,7 @@ def _claim_training(epochs: Sequence[Epoch]) -> Claim:
         "the training accuracy nearly always reaches 100 %",
         f"{100 * min(last.values()):.1f} to {100 * max(last.values()):.1f} % in the last epoch of a task; at least "
         f"{100 * FULL:.0f} % in {full} of {len(last)} tasks",
-        full >= NEARLY * len(last),
+        Verdict.fact(full >= NEARLY * len(last)),
     )
 
 

@@ -1,99 +1,195 @@
-"""How much better one thing is than another, and whether that is more than noise: what verdicts rest on.
+"""How much better one thing is than another, and how sure that is: what verdicts rest on.
 
-Errors are over pairs of runs on the same network and the same test samples: a verdict is about these.
+Two errors count. Another seed would have given another difference; and so would another test set, however many seeds
+there are, as all of them answer about the same samples. Both are measured: the first from the spread over the seeds,
+the second by leaving out one part of the test samples after the other (a jackknife), in both methods alike. The verdict
+is about these networks: what training them again would change is not in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
+import numpy.typing as npt
+from scipy.special import stdtr, stdtrit
 
 from bitreplay import metrics
 from bitreplay.evaluation import History
-from bitreplay.report._methods import APART, Method
+from bitreplay.experiments._thinned import PARTS, View, n_parts, thinned
+from bitreplay.experiments._verdict import LEVEL, Verdict
+from bitreplay.report._methods import MethodRuns
 
-__all__ = ["Difference", "all_hold", "difference"]
+__all__ = ["Difference", "Floats", "View", "difference", "difference_of", "difference_of_shares", "mean_difference"]
 
-NOISE = 0.005  # ours: what one run may be off; seeds of a learner differ by a few tenths of a point
-SURE = 0.975  # below the upper end of an interval that holds 95 %
+Floats = npt.NDArray[np.float64]
+
 ROUNDING = 1e-9  # of numbers that are equal
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Differences of accuracy as shares, one for each pair of runs that differ in nothing else.
+    """A difference of accuracies as shares, with what it may be off.
 
     Parameters
     ----------
     values : sequence of float
-        One for each pair.
-    noise : float
-        What a single pair may be off.
+        One for each seed; those of a seed that belong together are averaged first, as they share their chance.
+    test_error : float
+        Standard error that the finite test set adds, to all seeds alike.
+    n_parts : int
+        Parts of the test set that this error was measured with.
 
     Examples
     --------
-    >>> str(Difference([0.010, 0.012, 0.014])), Difference([0.010, 0.012, 0.014]).holds
-    ('+1.2 points (standard error 0.1)', True)
-    >>> Difference([0.010, -0.006]).holds is None, Difference([-0.01]).holds
-    (True, False)
+    >>> str(Difference([0.010, 0.012, 0.014])), Difference([0.010, 0.012, 0.014]).verdict.holds
+    ('+1.2 points (95 %: +0.7 to +1.7)', True)
+    >>> Difference([0.010, 0.012, 0.014], test_error=0.01).verdict.holds  # 100 samples say little, however many seeds
     """
 
     values: Sequence[float]
-    noise: float = NOISE
+    test_error: float = 0.0
+    n_parts: int = PARTS
 
     @property
     def mean(self) -> float:
-        """Of all pairs."""
+        """Of all seeds."""
         return float(np.mean(self.values))
 
     @property
-    def error(self) -> float:
-        """Standard error of the mean; 0 where there is but one pair, or nothing random."""
+    def seed_error(self) -> float:
+        """Standard error of the mean over the seeds; 0 where there is but one, or nothing random."""
         if len(self.values) == 1 or np.ptp(self.values) < ROUNDING:
             return 0.0
-        return float(np.std(self.values, ddof=1) / np.sqrt(len(self.values)))
+        return float(np.std(self.values, ddof=1) / math.sqrt(len(self.values)))
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean, of seeds and test set together."""
+        return math.hypot(self.seed_error, self.test_error)
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of that error, by Welch and Satterthwaite: those of the part that matters most."""
+        parts = ((self.seed_error, len(self.values) - 1), (self.test_error, self.n_parts - 1))
+        below = sum(error**4 / degrees for error, degrees in parts if error)
+        return self.error**4 / below if below else math.inf
 
     @property
     def margin(self) -> float:
-        """How far the mean may be off: 95 % by Student's t, which is 4.3 standard errors of three pairs; or `noise`."""
-        return float(stdtrit(len(self.values) - 1, SURE)) * self.error if self.error else self.noise
+        """How far the mean may be off, with 95 % confidence by Student's t."""
+        return float(stdtrit(self.degrees, 1 - LEVEL / 2)) * self.error if self.error else 0.0
 
     @property
-    def holds(self) -> bool | None:
-        """Whether it is positive; None where it is as small as noise."""
-        return self.mean > 0 if abs(self.mean) > self.margin else None
+    def verdict(self) -> Verdict:
+        """Whether it is positive."""
+        return self._against(0.0)
 
-    def reaches(self, target: float) -> bool | None:
+    def reaches(self, target: float) -> Verdict:
         """Whether it is positive and, but for noise, as large as the paper says.
 
         Examples
         --------
-        >>> Difference([0.30, 0.32, 0.34]).reaches(0.33), Difference([0.20, 0.22, 0.24]).reaches(0.33)
+        >>> Difference([0.30, 0.32, 0.34]).reaches(0.33).holds, Difference([0.20, 0.22, 0.24]).reaches(0.33).holds
         (True, False)
         """
-        return self.mean + self.margin >= target if self.holds else self.holds
+        short = self._against(target)
+        return short if short.holds is False else self.verdict
+
+    def at_most(self, target: float) -> Verdict:
+        """Whether it is no larger than the paper says.
+
+        Examples
+        --------
+        >>> Difference([0.010, 0.011, 0.012]).at_most(0.02).holds, Difference([0.03, 0.031, 0.032]).at_most(0.02).holds
+        (True, False)
+        """
+        return (-self)._against(-target)
+
+    def _against(self, target: float) -> Verdict:
+        distance = self.mean - target
+        if not self.error:  # a single number of which nothing is known
+            known = len(self.values) > 1 and abs(distance) > ROUNDING
+            return Verdict.fact(distance > 0) if known else Verdict.inconclusive()
+        return _verdict(distance, self.error, self.degrees)
+
+    def minus(self, other: Difference) -> Verdict:
+        """Whether it is larger than another one that has nothing to do with it."""
+        error = math.hypot(self.error, other.error)
+        below = sum(one.error**4 / one.degrees for one in (self, other) if one.error)
+        return _verdict(self.mean - other.mean, error, error**4 / below if below else math.inf)
+
+    def __neg__(self) -> Difference:
+        return Difference([-value for value in self.values], self.test_error, self.n_parts)
 
     def __str__(self) -> str:
-        digits = 2 if 0 < self.error < 0.001 else 1  # an error of 0.0 would say nothing
-        error = f" (standard error {100 * self.error:.{digits}f})" if self.error else ""
-        return f"{round(100 * self.mean, digits) + 0.0:+.{digits}f} points{error}"
+        digits = 2 if 0 < self.margin < 0.001 else 1  # an interval of no width would say nothing
+        mean, low, high = (
+            f"{round(100 * value, digits) + 0.0:+.{digits}f}"
+            for value in (self.mean, self.mean - self.margin, self.mean + self.margin)
+        )
+        return f"{mean} points" + (f" (95 %: {low} to {high})" if self.margin else "")
 
 
-def difference(one: Method, other: Method, metric: Callable[[History], float] = metrics.average) -> Difference:
-    """By how much one method is better than another, seed by seed.
+def _verdict(distance: float, error: float, degrees: float) -> Verdict:
+    """Whether a distance with such an error is positive, by Student's t; without one, nothing is known of it."""
+    if not error:
+        return Verdict.inconclusive()
+    return Verdict(distance > 0, float(2 * stdtr(degrees, -abs(distance) / error)))
 
-    A single seed says nothing of the noise, but the size of the test set does: two methods, which answer about the same
-    samples, are taken to differ by chance as much as one of them is off.
+
+def difference_of_shares(one: float, other: float, n_samples: int) -> Difference:
+    """Of two accuracies of which only the numbers are known, as if they were about different samples.
+
+    Examples
+    --------
+    >>> str(difference_of_shares(0.8, 0.75, 1000))
+    '+5.0 points (95 %: +1.3 to +8.7)'
     """
-    off = max(float(metrics.standard_error(history).mean()) for history in (*one.histories, *other.histories))
-    values = [metric(a) - metric(b) for a, b in zip(one.histories, other.histories, strict=True)]
-    return Difference(values, max(NOISE, APART * off))
+    # One right and one wrong answer more than there were: no accuracy is certain because nobody erred.
+    shares = [(share * n_samples + 1) / (n_samples + 2) for share in (one, other)]
+    error = math.sqrt(sum(share * (1 - share) for share in shares) / n_samples)
+    return Difference([one - other], error, n_samples)
 
 
-def all_hold(verdicts: Iterable[bool | None]) -> bool | None:
-    """Whether a claim of many parts holds: it fails with one, and cannot be told with one that cannot."""
-    found = set(verdicts)
-    return False if False in found else None if None in found else True
+def difference(one: MethodRuns, other: MethodRuns, metric: Callable[[History], float] = metrics.average) -> Difference:
+    """By how much one method is better than another, seed by seed."""
+    pairs = list(zip(one.histories, other.histories, strict=True))
+    return difference_of(lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs])
+
+
+def mean_difference(pairs: Sequence[tuple[MethodRuns, MethodRuns]]) -> Difference:
+    """By how much the first of each pair is better in average accuracy, over all pairs, seed by seed."""
+
+    def averages(methods: Sequence[MethodRuns], view: View) -> Floats:
+        values = [[metrics.average(view(history)) for history in method.histories] for method in methods]
+        return np.asarray(np.mean(values, axis=0))
+
+    better, worse = zip(*pairs, strict=True)
+    return difference_of(lambda view: averages(better, view) - averages(worse, view))
+
+
+def difference_of(statistic: Callable[[View], Sequence[float] | Floats]) -> Difference:
+    """Any number that follows from histories, with both its errors.
+
+    Parameters
+    ----------
+    statistic : callable
+        From a view, a function from a history to what is looked at of it, to one value per seed. It must look at
+        every history through the view.
+    """
+    histories: list[History] = []
+
+    def whole(history: History) -> History:
+        histories.append(history)
+        return history
+
+    values = [float(value) for value in statistic(whole)]
+    parts = n_parts(histories)
+    if parts < 2:  # no answers were kept, or next to none: as if the methods had been asked about different samples
+        off = max(float(metrics.standard_error(history).mean()) for history in histories)
+        return Difference(values, math.sqrt(2) * off)
+    left_out = [float(np.mean(statistic(thinned(part, parts)))) for part in range(parts)]
+    return Difference(values, float(np.std(left_out)) * math.sqrt(parts - 1), parts)

@@ -6,11 +6,13 @@ An experiment says what varies, what is fixed and how it is drawn; runs, caches 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bitreplay.experiments._verdict import Verdict, holm
 from bitreplay.report._numbers import bits, duration, points
 from bitreplay.runs import RunFolder, Scale, Setting, Specification, compare_learners
 
@@ -57,6 +59,8 @@ class Request:
     download: bool = False
     setting: Mapping[str, Any] = field(default_factory=dict)
     on_run: Callable[[RunFolder], None] | None = None
+    runs: list[RunFolder] = field(default_factory=list, repr=False)  # all that were asked for so far,
+    waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
     def compare(
         self, setting: Setting, learners: Sequence[str], seeds: Sequence[int], *, train_accuracy: bool = False
@@ -65,11 +69,12 @@ class Request:
 
         Those in which nothing is random are run once, and stand for every seed.
         """
+        began = time.monotonic()
         seeds = self.seeds or seeds
         specifications = [Specification.parse(text) for text in learners]
         found: dict[str, dict[int, RunFolder]] = {}
         for random in (True, False):
-            if chosen := [each for each in specifications if each.random is random]:
+            if chosen := [each for each in specifications if each.about.random is random]:
                 runs = compare_learners(
                     setting,
                     chosen,
@@ -79,8 +84,10 @@ class Request:
                     n_jobs=self.n_jobs,
                     on_run=self.on_run,
                 )
+                self.runs.extend(runs)
                 for run in runs:
                     found.setdefault(run.name, {})[run.config["seed"]] = run
+        self.waited.append(time.monotonic() - began)
         grid = [(found[str(each)], seed) for each in specifications for seed in seeds]
         return [
             runs[seed] if seed in runs else replace(runs[seeds[0]], config={**runs[seeds[0]].config, "seed": seed})
@@ -145,18 +152,23 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was measured, and whether that bears it out; None: this cannot be told here.
+    """What the paper says, what was measured, and whether that bears it out.
 
     Examples
     --------
-    >>> claim = Claim("8 prototypes are better than 1", "+1.2 points (standard error 0.1)", True)
-    >>> f"{claim.paper}: {claim.measured}"
-    '8 prototypes are better than 1: +1.2 points (standard error 0.1)'
+    >>> claim = Claim("8 prototypes are better than 1", "+1.2 points (95 %: +0.7 to +1.7)", Verdict(True, p=0.01))
+    >>> f"{claim.paper}: {claim.measured}", claim.holds
+    ('8 prototypes are better than 1: +1.2 points (95 %: +0.7 to +1.7)', True)
     """
 
     paper: str
     measured: str
-    holds: bool | None
+    verdict: Verdict
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether it is borne out; None where the numbers are inconclusive."""
+        return self.verdict.holds
 
 
 @dataclass(frozen=True)
@@ -170,14 +182,15 @@ class Outcome:
     drawings : sequence of Drawing
         The figures.
     claims : sequence of Claim
-        The paper's claims with a verdict.
+        The paper's claims with a verdict. They are tested together: their verdicts are corrected for that.
     remarks : sequence of str
         What differs from the paper, and what one must know to read the numbers.
 
     Examples
     --------
     >>> table = Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])
-    >>> outcome = Outcome([table], claims=[Claim("8 are better than 1", "+4.0 points", True)], remarks=["One seed."])
+    >>> claims = [Claim("8 are better than 1", "+4.0 points", Verdict(True, 0.01))]
+    >>> outcome = Outcome([table], claims=claims, remarks=["One seed."])
     >>> outcome.tables[0].shown(), outcome.claims[0].holds
     ([['1', '62.0'], ['8', '66.0']], True)
     """
@@ -186,6 +199,11 @@ class Outcome:
     drawings: Sequence[Drawing] = ()
     claims: Sequence[Claim] = ()
     remarks: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        verdicts = holm([claim.verdict for claim in self.claims])
+        corrected = [replace(claim, verdict=verdict) for claim, verdict in zip(self.claims, verdicts, strict=True)]
+        object.__setattr__(self, "claims", corrected)
 
 
 @dataclass(frozen=True)

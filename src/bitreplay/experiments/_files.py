@@ -5,21 +5,21 @@ The page is written from these files alone, so what was measured last week stand
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bitreplay import __version__
+from bitreplay._floor.files import write_bytes, write_text
 from bitreplay.errors import FileFormatError
+from bitreplay.evaluation import History, Provenance, made_in_words
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Table
+from bitreplay.experiments._verdict import Verdict
 from bitreplay.report._files import png, svg
-from bitreplay.report._summary import machine_in_words
 from bitreplay.report._tables import csv_text
-from bitreplay.report._write import write_bytes, write_text
+from bitreplay.runs import RunFolder
 
 __all__ = ["OUTCOME", "Measured", "read_outcome", "write_outcome"]
 
@@ -71,8 +71,12 @@ def write_outcome(
     scale: str,
     seeds: Sequence[int] | None,
     seconds: float,
+    runs: Iterable[RunFolder] = (),
 ) -> Measured:
     """Write everything that came out; the JSON file last, so that a folder that has one is complete.
+
+    What it rests on is said by the runs themselves: an outcome that was read from runs of last week is last week's.
+    `seconds` is what the experiment took here, beside those runs.
 
     Examples
     --------
@@ -92,6 +96,7 @@ def write_outcome(
         write_text(folder / f"{drawing.name}.svg", svg(drawing.figure))
         write_bytes(folder / f"{drawing.name}.png", png(drawing.figure))
     words = ["bitreplay", "reproduce", name, "--scale", scale]
+    histories = {run.path: run.history for run in runs if run.history is not None}.values()
     content = {
         "name": name,
         "title": experiment.title,
@@ -99,10 +104,7 @@ def write_outcome(
         "scale": scale,
         "seeds": None if seeds is None else list(seeds),
         "command": " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])]),
-        "date": datetime.date.today().isoformat(),
-        "machine": machine_in_words(),
-        "version": __version__,
-        "seconds": round(seconds, 1),
+        **_made(list(histories), seconds),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
         "claims": [asdict(claim) for claim in outcome.claims],
@@ -128,10 +130,30 @@ def read_outcome(path: Path) -> Measured:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         content["tables"] = [Table(**table) for table in content["tables"]]
-        content["claims"] = [Claim(**claim) for claim in content["claims"]]
+        content["claims"] = [_claim(claim) for claim in content["claims"]]
         return Measured(**content, folder=path.parent)
     except (ValueError, KeyError, TypeError):
         raise FileFormatError(f"{path} is not the outcome of an experiment, or is damaged; delete it") from None
+
+
+def _made(histories: Sequence[History], seconds: float) -> dict[str, Any]:
+    """What the outcome rests on: its runs; or, without any, what was computed here and now."""
+    if not histories:
+        return made_in_words([History.empty("the experiment", made=Provenance.now().longer(seconds))])
+    made = made_in_words(histories)
+    return {**made, "seconds": round(made["seconds"] + seconds, 1)}
+
+
+def _claim(content: Mapping[str, Any]) -> Claim:
+    """A claim as it is written; 0.1.0 wrote what was decided, and not how surely."""
+    if "verdict" in content:
+        verdict = Verdict(**content["verdict"])
+        if not isinstance(verdict.p, int | float):
+            raise TypeError("p is not a number")
+        return Claim(content["paper"], content["measured"], verdict)
+    holds = content["holds"]
+    verdict = Verdict.inconclusive() if holds is None else Verdict.fact(holds)
+    return Claim(content["paper"], content["measured"], verdict)
 
 
 def _rounded(table: dict[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 
+import numpy as np
+
 from bitreplay import metrics
-from bitreplay.experiments._difference import Difference
+from bitreplay.experiments._difference import Difference, Floats, View, difference_of, mean_difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
-from bitreplay.report._methods import Method, gather
+from bitreplay.experiments._verdict import all_hold
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.runs import Setting
 
 __all__ = ["TABLE_4", "initialisation_table"]
@@ -51,7 +54,7 @@ def learner_of(case: Case) -> str:
     return f"GBM:prototypes={prototypes},bits=32,head=replay,objective=expected{options}"
 
 
-def _table(measured: Mapping[Case, Method]) -> Table:
+def _table(measured: Mapping[Case, MethodRuns]) -> Table:
     rows: list[list[Cell]] = []
     for init, weights in product(INITS, WEIGHTS):
         row: list[Cell] = [init, weights]
@@ -64,33 +67,40 @@ def _table(measured: Mapping[Case, Method]) -> Table:
     return Table("initialisation", title, ["init", "weights", *shares], rows, percent=shares)
 
 
-def _claims(measured: Mapping[Case, Method]) -> list[Claim]:
-    averages = {case: [metrics.average(history) for history in method.histories] for case, method in measured.items()}
+def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
 
     def gain(better: list[Case], worse: list[Case]) -> Difference:
         """Over all pairs of runs that differ in one thing."""
-        pairs = zip(better, worse, strict=True)
-        return Difference([a - b for one, other in pairs for a, b in zip(averages[one], averages[other], strict=True)])
+        return mean_difference([(measured[one], measured[other]) for one, other in zip(better, worse, strict=True)])
 
     several = [k for k in PROTOTYPES if k > 1]
     centroid, random = ([(init, w, max(several)) for w in WEIGHTS] for init in ("centroid", "random"))
     learned, fixed = ([(init, w, k) for init, k in product(INITS, several)] for w in ("learned", "fixed"))
     by_start, by_weights = gain(centroid, random), gain(learned, fixed)
-    means = {k: [measured[i, w, k].measure(metrics.average).mean for i, w in PUBLISHED] for k in PROTOTYPES}
-    spreads = {k: (max(values) - min(values)) / max(values) for k, values in means.items()}
+    spreads = {k: _spread([measured[i, w, k] for i, w in PUBLISHED]) for k in several}
     return [
         Claim(
             "With more prototypes, starting at the centroid is preferable to a random start",
             f"{by_start} for K = {max(several)}",
-            by_start.holds,
+            by_start.verdict,
         ),
-        Claim("Learning the mixing weights is better than fixing them", f"{by_weights} over K > 1", by_weights.holds),
+        Claim("Learning the mixing weights is better than fixing them", f"{by_weights} over K > 1", by_weights.verdict),
         Claim(
             "For each K, all four cases lie within 1.5 % of each other",
-            ", ".join(f"K = {k}: {100 * spread:.1f} %" for k, spread in spreads.items()),
-            all(spread <= ALIKE for spread in spreads.values()),
+            ", ".join(f"K = {k}: {100 * one.mean:.1f} % (± {100 * one.margin:.1f})" for k, one in spreads.items()),
+            all_hold(one.at_most(ALIKE) for one in spreads.values()),
         ),
     ]
+
+
+def _spread(methods: Sequence[MethodRuns]) -> Difference:
+    """By how much the best is ahead of the worst, as a share, seed by seed."""
+
+    def statistic(view: View) -> Floats:
+        averages = np.array([[metrics.average(view(history)) for history in one.histories] for one in methods])
+        return np.asarray(np.ptp(averages, axis=0) / averages.max(axis=0))
+
+    return difference_of(statistic)
 
 
 TABLE_4 = Experiment(

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from bitreplay import metrics
-from bitreplay.experiments._difference import Difference, all_hold, difference
+from bitreplay.experiments._difference import Difference, difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, published
-from bitreplay.learners import FINETUNED
+from bitreplay.experiments._verdict import Verdict, all_hold
+from bitreplay.learners import LEARNERS
 from bitreplay.report import RunResult
-from bitreplay.report._methods import Method, gather, tasks_in_words
+from bitreplay.report._methods import MethodRuns, gather, tasks_in_words
 from bitreplay.report._numbers import points
 from bitreplay.runs import COMPARISONS, Scale, Setting
 
@@ -54,10 +55,10 @@ class _Column:
     published: Mapping[str, float]  # the paper's column
 
     @property
-    def methods(self) -> dict[str, Method]:
+    def methods(self) -> dict[str, MethodRuns]:
         return {method.name: method for method in gather(self.results)}
 
-    def best(self, names: Sequence[str]) -> Method:
+    def best(self, names: Sequence[str]) -> MethodRuns:
         """The best of some methods."""
         return max((self.methods[name] for name in names if name in self.methods), key=_average)
 
@@ -122,7 +123,7 @@ def _families(columns: Sequence[_Column]) -> Table:
     return Table("families", "Families of methods, by their best", names, rows, percent=["average"])
 
 
-def _average(method: Method) -> float:
+def _average(method: MethodRuns) -> float:
     return method.measure(metrics.average).mean
 
 
@@ -154,8 +155,8 @@ def _better(paper: str, columns: Sequence[_Column], better: str, rivals: Sequenc
         gain = difference(column.methods[better], rival)
         measured.append(f"{column.name}: {gain}" + (f" against {rival.name}" if len(rivals) > 1 else ""))
         if column in said:
-            verdicts.append(gain.holds)
-    return Claim(paper, "; ".join(measured), all_hold(verdicts) if said else None)
+            verdicts.append(gain.verdict)
+    return Claim(paper, "; ".join(measured), all_hold(verdicts) if said else Verdict.inconclusive())
 
 
 def _families_claim(columns: Sequence[_Column]) -> Claim:
@@ -167,7 +168,7 @@ def _families_claim(columns: Sequence[_Column]) -> Claim:
         gaps = [difference(one, other) for one, other in pairwise(best)]
         told = [f"{family} {points(_average(column.best(FAMILIES[family])))}" for family in ours]
         measured.append(f"{column.name}: {' > '.join(told)}")
-        verdicts.append(all_hold(gap.holds for gap in gaps))
+        verdicts.append(all_hold(gap.verdict for gap in gaps))
     paper = "The best of each family: GBM, prototypes, replay, regularization (GBM second on TinyImageNet with T = 5)"
     return Claim(paper, "; ".join(measured), all_hold(verdicts))
 
@@ -178,11 +179,11 @@ def _over_fine_tuning(columns: Sequence[_Column]) -> Claim:
     for column in columns:
         for name, method in column.methods.items():
             if method.bound is None:
-                bound = "FullFineTuning" if name.partition(":")[0] in FINETUNED else "FineTuning"
+                bound = "FineTuning" if name.partition(":")[0] in LEARNERS.on_frozen_encoders() else "FullFineTuning"
                 gains[f"{name} ({column.name})"] = difference(method, column.methods[bound])
     least = min(gains, key=lambda name: gains[name].mean)
     paper = "Every method is better than fine-tuning, which does nothing against forgetting (implied by table 1)"
-    return Claim(paper, f"least: {gains[least]}, {least}", all_hold(gain.holds for gain in gains.values()))
+    return Claim(paper, f"least: {gains[least]}, {least}", all_hold(gain.verdict for gain in gains.values()))
 
 
 TABLE_1 = Experiment(

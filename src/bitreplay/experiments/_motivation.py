@@ -148,13 +148,13 @@ def _claims(bits: Mapping[int, PackedBits], frequencies: Floats, likelihoods: Fl
             f"the class explains {100 * explained.mean():.0f} % of the variance of the bits ({100 * chance:.1f} % by "
             f"chance); {100 * steady:.0f} % of the bits of a class are steady; flip rates of bits go from "
             f"{100 * flips.min():.0f} to {100 * flips.max():.0f} %",
-            Difference((explained - chance).tolist()).holds,
+            Difference((explained - chance).tolist()).verdict,
         ),
         Claim(
             "a class has modes, which a single prototype does not capture",
             f"K = 8 changes the log-likelihood of a test sample by {gain.mean:+.1f} nats (standard error over classes "
             f"{gain.error:.1f}); it is better in {better} of {len(bits)} classes",
-            gain.holds,
+            gain.verdict,
         ),
     ]
 

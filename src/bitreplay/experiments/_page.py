@@ -14,7 +14,7 @@ from bitreplay.report._page import document
 
 __all__ = ["VERDICTS", "experiments_page"]
 
-VERDICTS = {True: "holds", False: "does not hold", None: "cannot be told here"}
+VERDICTS = {True: "holds", False: "does not hold", None: "inconclusive"}
 MANY = 30  # rows from which a table folds: it is the numbers behind a figure
 
 

@@ -11,11 +11,12 @@ from joblib import effective_n_jobs
 
 from bitreplay.bits import PackedBits
 from bitreplay.experiments._class_bits import class_bits, remember
-from bitreplay.experiments._difference import Difference, all_hold
+from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL
 from bitreplay.experiments._samples_distances import PROTOTYPES, ClassDistances, distances, draw_maps
 from bitreplay.experiments._samples_map import draw_samples
+from bitreplay.experiments._verdict import all_hold
 from bitreplay.memory import BinaryMemory
 from bitreplay.runs import Prepared, Setting
 
@@ -160,7 +161,9 @@ def _claim_nearest(measured: Sequence[Measured]) -> Claim:
     return Claim(
         "with K = 8 pseudo-exemplars cover the samples better than with K = 1, even when p = 4",
         f"a sample differs from the nearest pseudo-exemplar in {' and '.join(words)} of its bits",
-        all_hold(Difference((each.values("nearest_1") - each.values("nearest_8")).tolist()).holds for each in measured),
+        all_hold(
+            Difference((each.values("nearest_1") - each.values("nearest_8")).tolist()).verdict for each in measured
+        ),
     )
 
 
@@ -169,8 +172,7 @@ def _claim_apart(measured: Sequence[Measured]) -> Claim:
     for each in measured:
         initial, incremental = (Difference(_between(each.bits, own)) for own in (each.initial, each.incremental))
         words.append(f"{initial.mean:.2f} and {incremental.mean:.2f} (p = {each.p})")
-        apart = initial.mean - incremental.mean
-        verdicts.append(apart > 0 if abs(apart) > np.hypot(initial.margin, incremental.margin) else None)
+        verdicts.append(initial.minus(incremental))
     return Claim(
         "incremental classes are closer to each other than initial ones",
         f"distance from a class's mean to those of the others, initial and incremental: {'; '.join(words)}",

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from bitreplay.bits import PackedBits
-from bitreplay.classifier._learning import seed_for
-from bitreplay.data import Samples
-from bitreplay.heads import Head, Replay
+from bitreplay.heads import Replay
 from bitreplay.learners import FrozenLearner
 from bitreplay.learners.frozen._gbm import GBM
-from bitreplay.memory import BinaryMemory
 from bitreplay.report._look import COLOURS, FAINT, GRID, LOOK, PAPER, figure, heading, quiet
 from bitreplay.runs import Prepared
 
@@ -36,31 +32,29 @@ class Epoch:
 class WatchedGBM(GBM):
     """GBM with the replay head, which says how its training goes and learns the same as without."""
 
-    test: Samples  # of all classes seen, the new ones included
-    encode: Any  # from samples to bits
-    seen: list[tuple[float, float]]
+    on_epoch: Callable[[float, Replay], None] | None = None
 
-    def _updated(self, head: Head, memory: BinaryMemory, samples: Any) -> Head:
-        assert isinstance(head, Replay)
-        bits: PackedBits = self.encode(self.test, self.code)
-        labels, names = self.test.labels, np.array(memory.labels)
-
-        def watch(right: float, now: Replay) -> None:
-            self.seen.append((right, float((names[now.scores(bits).argmax(axis=1)] == labels).mean())))
-
-        seed = seed_for(self.seed, "head", len(self.classes))
-        return head.update(memory, self._require_code(), samples, seed, on_epoch=watch)
+    def _replay(self) -> Replay:
+        return replace(super()._replay(), on_epoch=self.on_epoch)
 
 
 def watch_training(prepared: Prepared, prototypes: int, seed: int, **options: Any) -> list[Epoch]:
     """Take GBM with the replay head through all tasks, and note every epoch."""
     method = WatchedGBM(prototypes=prototypes, bits=32, head="replay", objective="expected", seed=seed, **options)
-    method.encode = prepared.encoder.bits
-    learner, noted = FrozenLearner(method, prepared.encoder), []
-    for number, task in enumerate(prepared.scenario):
-        method.test, method.seen = prepared.scenario.test_seen(number), []
+    learner = FrozenLearner(method, prepared.encoder)
+    noted: list[Epoch] = []
+    state = 0
+
+    def note(right: float, now: Replay) -> None:
+        assert method.code is not None
+        test = prepared.scenario.test_seen(state)  # of all classes seen, the new ones included
+        answers = np.array(now.labels)[now.scores(prepared.encoder.bits(test, method.code)).argmax(axis=1)]
+        epoch = 1 + sum(one.task == state for one in noted)
+        noted.append(Epoch(state, epoch, right, float((answers == test.labels).mean())))
+
+    method.on_epoch = note
+    for state, task in enumerate(prepared.scenario):  # noqa: B007  # `note` reads it
         learner.learn(task)
-        noted += [Epoch(number, epoch, *rates) for epoch, rates in enumerate(method.seen, 1)]
     return noted
 
 

@@ -16,7 +16,7 @@ from bitreplay.evaluation import History
 from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import NETWORK
 from bitreplay.report._look import COLOURS, LOOK, MARKERS, PAPER, figure, heading, name_ends, quiet
-from bitreplay.report._methods import Method, gather
+from bitreplay.report._methods import MethodRuns, gather
 from bitreplay.report._words import setting_in_words
 from bitreplay.runs import Setting, Specification
 
@@ -53,7 +53,7 @@ class Cost:
     start: float  # the line at no class
 
     @classmethod
-    def of(cls, method: Method) -> Cost:
+    def of(cls, method: MethodRuns) -> Cost:
         """Of a method's runs."""
         known = np.array(method.histories[0].classes_seen[:-1], dtype=np.float64)
         seconds = np.median([_updates(history) for history in method.histories], axis=0)
@@ -80,10 +80,10 @@ def update_cost(request: Request) -> Outcome:
     return Outcome([_lines(costs, size), _points(costs)], [drawing], remarks=[_finding(costs), *REMARKS])
 
 
-def _named(method: Method) -> Method:
+def _named(method: MethodRuns) -> MethodRuns:
     """Under the figure's name, and with the seeds that were run: one where nothing is random and it stood for all."""
-    n = len(method.seeds) if Specification.parse(method.name).random else 1
-    return Method(LEARNERS[method.name], method.seeds[:n], method.histories[:n])
+    n = len(method.seeds) if Specification.parse(method.name).about.random else 1
+    return MethodRuns(LEARNERS[method.name], method.seeds[:n], method.histories[:n])
 
 
 def _updates(history: History) -> list[float]:
@@ -116,7 +116,7 @@ def _finding(costs: Mapping[str, Cost]) -> str:
     return f"Slopes in milliseconds per class that is known already: {slopes}."
 
 
-def _draw(costs: Mapping[str, Cost], size: int, methods: Sequence[Method]) -> Figure:
+def _draw(costs: Mapping[str, Cost], size: int, methods: Sequence[MethodRuns]) -> Figure:
     """Points and their lines, as powers of ten: the methods lie far apart."""
     with matplotlib.rc_context(LOOK):
         made = figure(3.9)

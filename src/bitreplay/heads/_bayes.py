@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._products import product
+from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits
+from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.memory import BinaryMemory
@@ -27,8 +28,9 @@ class Bayes(FromMemory):
 
     Parameters
     ----------
-    clamp : float
-        Prototypes are kept in [clamp, 1 - clamp].
+    clamp : float, optional
+        Prototypes are kept in [clamp, 1 - clamp]. Left open, it is chosen on held-out samples of the first call that
+        has enough of them, and is 0.08 until then.
 
     Examples
     --------
@@ -38,23 +40,24 @@ class Bayes(FromMemory):
     array([[0.01, 0.99]])
     """
 
-    clamp: float = CLAMP
+    clamp: float | None = None
     _slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     _offsets: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     _starts: npt.NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
 
     name = "bayes"
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clamp": (0.02, 0.05, CLAMP, 0.12, 0.2)}
 
     def __post_init__(self) -> None:
-        if not isinstance(self.clamp, int | float) or not 0 < self.clamp < 0.5:
-            raise InputError(f"clamp must lie between 0 and 0.5; got {self.clamp!r}")
+        if self.clamp is not None:
+            number("clamp", self.clamp, above=0, below=0.5)
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
         """Read the mixtures off the memory, which takes no time."""
         if not len(memory):
             raise InputError("the memory holds no class to decide between")
         mixtures = [memory.mixture(label) for label in memory.labels]
-        forms = [linear_form(m.prototypes, m.weights, self.clamp) for m in mixtures]
+        forms = [linear_form(m.prototypes, m.weights, CLAMP if self.clamp is None else self.clamp) for m in mixtures]
         sizes = [len(m.weights) for m in mixtures]
         return replace(
             self,

@@ -13,16 +13,17 @@ linear discriminant analysis.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from bitreplay._products import product
+from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits
+from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.memory import BinaryMemory
@@ -32,6 +33,7 @@ __all__ = ["ClosedForm"]
 
 Floats = npt.NDArray[np.float64]
 
+BLEND, RIDGE = 0.8, 0.05  # ours: benchmarks/choice.py; 0.7 to 0.9 and 0.01 to 0.2 do as well
 NO_VARIANCE = 1e-3  # ours: what counts as the mean variance where no bit varies, as with one sample per class
 
 
@@ -57,10 +59,13 @@ class ClosedForm(FromMemory):
 
     Parameters
     ----------
-    blend : float
+    blend : float, optional
         a in [0, 1]: how much of the correlations is shared by all classes.
-    ridge : float
+    ridge : float, optional
         lam > 0: how much of the mean variance is added to every feature.
+
+    What is left open is chosen on held-out samples of the first call that has enough of them
+    (:mod:`bitreplay.gbm`), and is 0.8 and 0.05 until then.
 
     Examples
     --------
@@ -70,25 +75,30 @@ class ClosedForm(FromMemory):
     ['mug']
     """
 
-    blend: float = 0.8  # ours: from a prototype on CIFAR-100; benchmarks/head_options.py: 0.7 to 0.9 do as well
-    ridge: float = 0.05  # ours: likewise; 0.01 to 0.2 do as well
+    blend: float | None = None
+    ridge: float | None = None
     _n_classes: int = field(default=0, repr=False)
     _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     # (n_c (K+1), D): first the linear parts of all classes, then everybody's first row, second row, ...
     _offsets: Floats = field(default_factory=lambda: np.empty(0), repr=False)
 
     name = "closed_form"
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {  # ours: benchmarks/choice.py; accuracy is flat around them
+        "blend": (0.6, BLEND, 0.9),
+        "ridge": (0.02, RIDGE, 0.2),
+    }
 
     def __post_init__(self) -> None:
-        if not isinstance(self.blend, int | float) or not 0 <= self.blend <= 1:
-            raise InputError(f"blend must lie in [0, 1]; got {self.blend!r}")
-        if not isinstance(self.ridge, int | float) or not 0 < self.ridge < np.inf:
-            raise InputError(f"ridge must be positive and finite; got {self.ridge!r}")
+        if self.blend is not None:
+            number("blend", self.blend, 0, 1)
+        if self.ridge is not None:
+            number("ridge", self.ridge, above=0)
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
         """Solve for all classes of the memory: a new class changes what all of them share."""
         if not len(memory):
             raise InputError("the memory holds no class to decide between")
+        blend, ridge = BLEND if self.blend is None else self.blend, RIDGE if self.ridge is None else self.ridge
         moments = [Moments.of(memory.mixture(label)) for label in memory.labels]
         n_classes, widest = len(moments), max(len(m.between) for m in moments)
         means = np.stack([m.mean for m in moments])
@@ -99,8 +109,8 @@ class ClosedForm(FromMemory):
         stacked = between.reshape(-1, n_features)
         within = np.mean([m.within for m in moments], axis=0)
         variance = within.mean() + np.vdot(stacked, stacked) / n_features / n_classes  # mean(diag S)
-        diagonal = within + self.ridge * max(variance, NO_VARIANCE)
-        shared = self.blend / n_classes
+        diagonal = within + ridge * max(variance, NO_VARIANCE)
+        shared = blend / n_classes
 
         # B^-1 of the means and of U, by whichever of two forms of B = diagonal + shared * U^T U is smaller.
         if len(stacked) < n_features:
@@ -118,10 +128,10 @@ class ClosedForm(FromMemory):
         inverse_between = inverse_stacked.reshape(between.shape)
 
         # What Woodbury takes off a class's distance is the squared length of K further products with the bits.
-        capacitance = (1 - self.blend) * between @ inverse_between.transpose(0, 2, 1)
+        capacitance = (1 - blend) * between @ inverse_between.transpose(0, 2, 1)
         capacitance += np.eye(widest)
         lower = np.linalg.cholesky(capacitance)
-        own = (np.sqrt((1 - self.blend) / 2) * np.linalg.inv(lower)) @ inverse_between  # K x K inverses: quicker
+        own = (np.sqrt((1 - blend) / 2) * np.linalg.inv(lower)) @ inverse_between  # K x K inverses: quicker
         log_determinants = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
         weights = np.concatenate([inverse_means, own.transpose(1, 0, 2).reshape(-1, n_features)])
         offsets = np.concatenate(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,13 @@ class Head(Protocol):
     """
 
     name: str
+    calibrated: bool  # whether scores are log-probabilities already, and need no temperature
+
+    def open_options(self) -> dict[str, tuple[Any, ...]]:
+        """Options that were left open, in the order in which they are decided, and the values to choose from."""
+
+    def decided(self, **options: Any) -> Head:
+        """The same head with some options decided."""
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Head:
         """A head for all classes of a memory, from the memory alone."""
@@ -69,6 +77,17 @@ class Head(Protocol):
 
 class FromMemory(ABC):
     """What heads share that learn nothing beyond the memory: when it changes, they are computed from it again."""
+
+    calibrated = False
+    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of each option that may be left open, as None
+
+    def open_options(self) -> dict[str, tuple[Any, ...]]:
+        """Options that are None, and the values to choose from."""
+        return {name: values for name, values in self.choices.items() if getattr(self, name) is None}
+
+    def decided(self, **options: Any) -> Self:
+        """The same head with some options decided."""
+        return replace(self, **options)  # type: ignore[type-var]  # all are dataclasses
 
     @abstractmethod
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Self:

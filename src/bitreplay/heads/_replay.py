@@ -11,19 +11,20 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._products import row_blocks
+from bitreplay._floor.arguments import integer, number, one_of
+from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits, concatenate
+from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, make_layers, threads_for
+from bitreplay.heads._network import MakeModule, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
@@ -50,12 +51,15 @@ class Replay:
         B.
     optimizer : {"sgd", "adam"}
         What trains G; Adam is what binary weights want. Latent weights of binary layers are clipped after every step.
-    lr, momentum, weight_decay : float
+    learning_rate, momentum, weight_decay : float
         Of the optimizer (Adam has its own momentum); the learning rate falls to 0 along a cosine.
     prior : {"balanced", "empirical"}
         How old classes are drawn.
     device : str, optional
         Where to train; a GPU if there is one.
+    on_epoch : callable, optional
+        Called after each epoch, with the share of right answers on its batches while it was trained on them, and the
+        head as it then is.
 
     Examples
     --------
@@ -72,31 +76,35 @@ class Replay:
     min_steps: int = 500  # ours: a few epochs of small data are too few steps
     batch_size: int = 128  # sec. 4.1
     optimizer: OptimizerName = "sgd"  # sec. 4.1
-    lr: float = 0.1  # ours: benchmarks/replay_options.py
+    learning_rate: float = 0.1  # ours: benchmarks/replay_options.py
     momentum: float = 0.9  # sec. 4.1
     weight_decay: float = 0.0  # ours: benchmarks/replay_options.py; 5e-4 costs half a point
     prior: Prior = "balanced"  # eq. 6
     device: str | None = None
+    on_epoch: Callable[[float, Replay], None] | None = field(default=None, repr=False, compare=False)
     _network: nn.Module | None = field(default=None, repr=False)
     _labels: tuple[Label, ...] = field(default=(), repr=False)
     _binarizer: Binarizer | None = field(default=None, repr=False)
 
     name = "replay"
+    calibrated = True
+
+    def open_options(self) -> dict[str, tuple[Any, ...]]:
+        """None: choosing would train G many times."""
+        return {}
+
+    def decided(self, **options: Any) -> Replay:
+        """The same head with other options."""
+        return replace(self, **options)
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("min_steps", 1), ("batch_size", 2)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} must be an integer of at least {least}; got {value!r}")
-        for name in ("lr", "momentum", "weight_decay"):
-            value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < math.inf or (name == "lr" and value == 0):
-                raise InputError(
-                    f"{name} must be a {'positive' if name == 'lr' else 'non-negative'} number; got {value!r}"
-                )
-        for name, words in (("prior", get_args(Prior)), ("optimizer", get_args(OptimizerName))):
-            if (value := getattr(self, name)) not in words:
-                raise InputError(f"{name} must be one of {', '.join(words)}; got {value!r}")
+            integer(name, getattr(self, name), least)
+        number("learning_rate", self.learning_rate, above=0)
+        number("momentum", self.momentum, 0)
+        number("weight_decay", self.weight_decay, 0)
+        one_of("prior", self.prior, Prior)
+        one_of("optimizer", self.optimizer, OptimizerName)
         if not isinstance(self.hidden, Sequence) or any(not isinstance(w, int) or w < 1 for w in self.hidden):
             raise InputError(f"hidden must be a sequence of positive integers; got {self.hidden!r}")
         try:
@@ -119,13 +127,8 @@ class Replay:
         binarizer: Binarizer,
         samples: Mapping[Label, PackedBits],
         seed: int,
-        on_epoch: Callable[[float, Replay], None] | None = None,
     ) -> Replay:
-        """Go on training with the samples of some classes and pseudo-exemplars of the others.
-
-        Who wants to watch is called after every epoch, with the share of right answers on its batches while it was
-        trained on them, and the head as it then is.
-        """
+        """Go on training with the samples of some classes and pseudo-exemplars of the others."""
         if not len(memory):
             raise InputError("the memory holds no class to decide between")
         generator = np.random.default_rng(seed)
@@ -136,10 +139,10 @@ class Replay:
         steps_per_epoch = self._steps_per_epoch(memory, samples)
         n_steps = max(self.min_steps, self.epochs * steps_per_epoch)
         right: list[float] = []
-        with threads_for(network):
+        with torch_threads(sum(parameter.numel() for parameter in network.parameters())):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
                 for group in optimizer.param_groups:
-                    group["lr"] = self.lr * (1 + math.cos(math.pi * step / n_steps)) / 2
+                    group["lr"] = self.learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
                 inputs = binarizer.decode(torch.from_numpy(bits)).to(device)
                 outputs, classes = network(inputs), torch.from_numpy(targets).to(device)
                 if step == 0 and outputs.shape != (len(bits), len(memory)):
@@ -149,12 +152,12 @@ class Replay:
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-                if on_epoch is not None:
+                if self.on_epoch is not None:
                     right.append(float((outputs.argmax(1) == classes).float().mean()))
                     if (step + 1) % steps_per_epoch == 0 or step + 1 == n_steps:
                         now = copy.deepcopy(network).cpu().eval()
                         shown = replace(self, _network=now, _labels=memory.labels, _binarizer=binarizer)
-                        on_epoch(sum(right) / len(right), shown)
+                        self.on_epoch(sum(right) / len(right), shown)
                         right.clear()
         return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
 
@@ -162,10 +165,10 @@ class Replay:
         """A new optimizer: what it gathered on earlier tasks says little about this one."""
         made: torch.optim.Optimizer
         if self.optimizer == "adam":
-            made = torch.optim.Adam(network.parameters(), lr=self.lr, weight_decay=self.weight_decay)
+            made = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
         else:
             made = torch.optim.SGD(
-                network.parameters(), lr=self.lr, momentum=self.momentum, weight_decay=self.weight_decay
+                network.parameters(), lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay
             )
         return keep_clipped(made, network)
 
@@ -237,6 +240,11 @@ class Replay:
         return outputs
 
     @property
+    def labels(self) -> tuple[Label, ...]:
+        """The classes that G decides between, in the order of its scores."""
+        return self._labels
+
+    @property
     def network(self) -> nn.Module | None:
         """G as it was trained, in evaluation mode; None before."""
         return self._network
@@ -256,8 +264,9 @@ class Replay:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and G's parameters."""
-        names = ("epochs", "min_steps", "batch_size", "optimizer", "lr", "momentum", "weight_decay", "prior", "device")
+        names = ("epochs", "min_steps", "batch_size", "optimizer", "momentum", "weight_decay", "prior", "device")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        options["learning_rate"] = self.learning_rate
         options["hidden"] = list(self.hidden)
         options["own_module"] = self.module is not None
         state = self._network.state_dict() if self._network else {}

@@ -9,10 +9,15 @@ from scipy.special import log_softmax
 
 from bitreplay.heads._head import Scores
 
-__all__ = ["fit_temperature"]
+__all__ = ["fit_temperature", "held_out_loss"]
 
 COLDEST = 0.5  # ours: held-out data without an error proves little
 HOTTEST = 1e4  # ours: distances over many bits are overconfident
+
+
+def held_out_loss(scores: Scores, targets: npt.NDArray[np.intp], temperature: float) -> float:
+    """Mean negative log-probability that ``softmax(scores / temperature)`` gives the targets."""
+    return -float(log_softmax(scores / temperature, axis=1)[np.arange(len(targets)), targets].mean())
 
 
 def fit_temperature(scores: Scores, targets: npt.NDArray[np.intp]) -> float:
@@ -26,10 +31,9 @@ def fit_temperature(scores: Scores, targets: npt.NDArray[np.intp]) -> float:
     >>> round(fit_temperature(7 * scores, np.array(drawn)))
     7
     """
-    rows = np.arange(len(targets))
 
     def loss(log_temperature: float) -> float:
-        return -float(log_softmax(scores / np.exp(log_temperature), axis=1)[rows, targets].mean())
+        return held_out_loss(scores, targets, float(np.exp(log_temperature)))
 
     best = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded")
     return float(np.exp(best.x))

@@ -1,77 +1,20 @@
 """Learners: every compared method behind one protocol. `LEARNERS` names those that a command line can choose from."""
 
-from bitreplay.learners._learner import Arrays, FrozenClassifier, Inputs, Learner, Uses
-from bitreplay.learners.finetuned import (
-    EEIL,
-    EWC,
-    IL2A,
-    LUCIR,
-    PASS,
-    FineTunedLearner,
-    FullFineTuning,
-    FullJoint,
-    ICaRL,
-    LwFMC,
-    TrainableGBM,
-    Workplace,
-)
-from bitreplay.learners.frozen import (
-    GBM,
-    FeCAM,
-    FeTrIL,
-    FineTuning,
-    FrozenLearner,
-    GaussianReplay,
-    Joint,
-    LatentReplay,
-    LatentReplayCWR,
-    NearestMean,
-    RandomRidge,
-    StreamingLDA,
-)
+from bitreplay.learners._learner import Learner, Method, Uses
+from bitreplay.learners._registry import ENTRY_POINTS, LEARNERS
+from bitreplay.learners.finetuned._context import TrainingContext
+from bitreplay.learners.finetuned._learner import FineTunedLearner
+from bitreplay.learners.frozen._adapter import FrozenLearner
+from bitreplay.learners.frozen._method import FrozenMethod
 
 __all__ = [
-    "FINETUNED",
-    "FROZEN",
+    "ENTRY_POINTS",
     "LEARNERS",
-    "Arrays",
     "FineTunedLearner",
-    "FrozenClassifier",
     "FrozenLearner",
-    "Inputs",
+    "FrozenMethod",
     "Learner",
+    "Method",
+    "TrainingContext",
     "Uses",
-    "Workplace",
 ]
-
-# On a frozen encoder. From the method of this library over the bounds to its rivals: the order in which tables show
-# them.
-FROZEN: dict[str, type[FrozenClassifier]] = {
-    "GBM": GBM,
-    "FineTuning": FineTuning,
-    "Joint": Joint,
-    "NearestMean": NearestMean,
-    "FeTrIL": FeTrIL,
-    "FeCAM": FeCAM,
-    "StreamingLDA": StreamingLDA,
-    "RandomRidge": RandomRidge,
-    "GaussianReplay": GaussianReplay,
-    "LatentReplay": LatentReplay,
-    "LatentReplayCWR": LatentReplayCWR,
-}
-
-# Those that train the whole network: the bounds, then with exemplars, with weights held, with prototypes.
-FINETUNED: dict[str, type[FineTunedLearner]] = {
-    "FullFineTuning": FullFineTuning,
-    "FullJoint": FullJoint,
-    "iCaRL": ICaRL,
-    "EEIL": EEIL,
-    "LUCIR": LUCIR,
-    "LwF-MC": LwFMC,
-    "EWC": EWC,
-    "PASS": PASS,
-    "IL2A": IL2A,
-    "TrainableGBM": TrainableGBM,
-}
-
-LEARNERS: dict[str, type[FrozenClassifier] | type[FineTunedLearner]] = {**FROZEN, **FINETUNED}

@@ -1,37 +1,112 @@
-"""What every compared method can do: the two protocols that the engine knows methods by.
+"""What every compared method can do: the one protocol that the engine knows methods by.
 
-A `Learner` sees tasks of images. A method for a frozen encoder only sees what the encoder makes of them (images →
-features → bits → **memory/head → class**); it is a `FrozenClassifier`, and `FrozenLearner` makes a learner of it.
+A :class:`Learner` sees tasks of images. A method for a frozen encoder only sees what the encoder makes of them (images
+→ features → bits → **memory/head → class**); it is a :class:`FrozenMethod`, and :class:`FrozenLearner` makes a learner
+of it. Both say the same things about themselves (:class:`Method`), so that nobody has to ask which of the two they are.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay.bits import PackedBits
+from bitreplay.memory import BinaryMemory
 
 if TYPE_CHECKING:
     from bitreplay.data import Samples, Task
+    from bitreplay.encoder import Encoder
+    from bitreplay.learners.finetuned._context import TrainingContext
 
-__all__ = ["Arrays", "FrozenClassifier", "Inputs", "Learner", "Uses"]
+__all__ = ["Arrays", "Inputs", "Learner", "Method", "Place", "Uses"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 Inputs = npt.NDArray[np.float32] | PackedBits
 Uses = Literal["features", "bits"]
 
 
-class Learner(Protocol):
+class Place(Protocol):
+    """What a run offers its learner; made when it is asked for, since both may have to be trained first."""
+
+    def encoder_for(self, uses: Uses, /) -> Encoder:
+        """A frozen encoder, for methods on its features or bits."""
+
+    def training_context(self) -> TrainingContext:
+        """Which network to train, how much and where, for methods that train one."""
+
+
+class Method(ABC):
+    """What every method says about itself, with defaults.
+
+    Attributes
+    ----------
+    name : str
+        What tables and the command line call it.
+    VERSION : int
+        Of what it computes: raised with every change, so that no run of before passes for one of after.
+    bound : str
+        What kind of bound it is, for methods that show what is possible and compete with nobody; "" for all others.
+    uses : {"features", "bits"} or None
+        What it uses of a frozen encoder; None where it trains a network of its own.
+    """
+
+    name: ClassVar[str]
+    VERSION: ClassVar[int] = 1
+    bound: ClassVar[str] = ""
+
+    @property
+    def uses(self) -> Uses | None:
+        """What it uses of a frozen encoder."""
+        return None
+
+    @property
+    def version(self) -> str:
+        """Version of what it computes: part of the key of its runs."""
+        return str(self.VERSION)
+
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        return True
+
+    @property
+    def memory(self) -> BinaryMemory | None:
+        """Its binary memory, for a file of its own; None for methods that have none."""
+        return None
+
+    @abstractmethod
+    def learner_in(self, place: Place) -> Learner:
+        """A learner of images that follows this method, with what a run offers."""
+
+    @abstractmethod
+    def memory_bits(self) -> int:
+        """What is kept of the classes learned so far, to be able to learn more: values only, as the paper counts."""
+
+    @abstractmethod
+    def working_set_bits(self) -> int:
+        """What a decision reads: weights and factors, some of which may be the memory itself."""
+
+    @abstractmethod
+    def state_dict(self) -> Arrays:
+        """All that was learned, as arrays: for a file."""
+
+    @abstractmethod
+    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over what `state_dict` of one with the same options gave; it then answers and learns alike."""
+
+
+class Learner(Method):
     """A method that learns classes task by task.
 
     Examples
     --------
     A learner of one's own, which answers with the newest class, whatever it is asked:
 
-    >>> class Newest:
+    >>> class Newest(Learner):
     ...     name = "newest"
     ...     def learn(self, task): self.answer = task.classes[-1:]
     ...     def predict(self, samples): return np.repeat(self.answer, len(samples))
@@ -47,72 +122,18 @@ class Learner(Protocol):
            [ 0,  0,  0, 36]])
     """
 
-    @property
-    def name(self) -> str:
-        """What tables call it."""
+    def learner_in(self, place: Place) -> Learner:
+        """Itself; one that trains as the command line says takes over the place's training context."""
+        return self
 
+    def notes(self) -> dict[str, str]:
+        """What a reader of its results must know, such as which network it stands on."""
+        return {}
+
+    @abstractmethod
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
 
+    @abstractmethod
     def predict(self, samples: Samples | npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """A class for every image, numbered as the data set numbers them."""
-
-    def memory_bits(self) -> int:
-        """What is kept of the classes learned so far, to be able to learn more: values only, as the paper counts."""
-
-    def working_set_bits(self) -> int:
-        """What a decision reads: weights and factors, some of which may be the memory itself."""
-
-    def state_dict(self) -> Arrays:
-        """All that was learned, as arrays: for a file."""
-
-    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `state_dict` of a learner with the same options gave; it then answers and learns alike."""
-
-
-class FrozenClassifier(Protocol):
-    """A method on what a frozen encoder puts out.
-
-    Its constructor takes keyword options with types and defaults, `seed` last; the command line is made from them.
-
-    Examples
-    --------
-    Methods are used alike, and compared by what they get right and what they keep:
-
-    >>> from sklearn.datasets import load_digits
-    >>> from bitreplay.learners import FROZEN
-    >>> X, y = load_digits(return_X_y=True)
-    >>> for name in ("NearestMean", "StreamingLDA"):
-    ...     method = FROZEN[name]()
-    ...     for rows in (y < 5, y >= 5):  # two tasks
-    ...         method.partial_fit(X[rows], y[rows])
-    ...     print(method.name, method.uses, bool((method.predict(X) == y).mean() > 0.93), method.memory_bits())
-    NearestMean features False 20480
-    StreamingLDA features True 151552
-    """
-
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-
-    @property
-    def uses(self) -> Uses:
-        """Whether it wants features, float32 (N, d), or packed bits."""
-
-    def partial_fit(self, X: Inputs, y: npt.NDArray[np.int64]) -> None:
-        """Learn new classes from samples of theirs alone."""
-
-    def predict(self, X: Inputs) -> npt.NDArray[np.int64]:
-        """A class for every row, by the labels that `partial_fit` was given."""
-
-    def memory_bits(self) -> int:
-        """What is kept of the classes learned so far, to be able to learn more: values only, as the paper counts."""
-
-    def working_set_bits(self) -> int:
-        """What a decision reads: weights and factors, some of which may be the memory itself."""
-
-    def state_dict(self) -> Arrays:
-        """All that was learned, as arrays."""
-
-    def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `state_dict` of a classifier with the same options gave."""

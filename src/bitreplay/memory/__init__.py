@@ -4,10 +4,7 @@ In the flow images → features → bits → **memory**/head → class it is all
 """
 
 from bitreplay.memory._drawer import Prior
-from bitreplay.memory._file import read as read_file
-from bitreplay.memory._file import write as write_file
-from bitreplay.memory._fingerprint import Fingerprint
-from bitreplay.memory._labels import Label, as_label
+from bitreplay.memory._labels import Label, as_label, label_array
 from bitreplay.memory._memory import BinaryMemory
 
-__all__ = ["BinaryMemory", "Fingerprint", "Label", "Prior", "as_label", "read_file", "write_file"]
+__all__ = ["BinaryMemory", "Label", "Prior", "as_label", "label_array"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from bitreplay._floor.container import Tensors
+from bitreplay.bits import Fingerprint
 from bitreplay.errors import FileFormatError
-from bitreplay.memory._file import Tensors
-from bitreplay.memory._fingerprint import Fingerprint
 from bitreplay.memory._labels import as_label
 from bitreplay.memory._quantisation import check_bits, from_stream, to_stream
 from bitreplay.memory._table import PrototypeTable

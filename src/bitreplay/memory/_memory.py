@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._arguments import integer
-from bitreplay.bits import BitsLike, pack
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.container import Tensors, read_file, write_file
+from bitreplay.bits import BitsLike, Fingerprint, check_fingerprint, pack
 from bitreplay.errors import InputError
-from bitreplay.memory import _file
 from bitreplay.memory._content import from_content, to_content
 from bitreplay.memory._drawer import Drawers, Prior
-from bitreplay.memory._fingerprint import Fingerprint, check_fingerprint
 from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._quantisation import check_bits
 from bitreplay.memory._sampler import Generator, Output, check_out, check_output, draw_seed
@@ -263,25 +262,25 @@ class BinaryMemory:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the memory to a safetensors file (see docs/format.md), atomically."""
-        _file.write(path, "memory", *self.to_content())
+        write_file(path, "memory", *self.to_content())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, fingerprint: Fingerprint | None = None) -> BinaryMemory:
         """Read a memory, or the memory inside a saved classifier; refuses bits not of a given `fingerprint`."""
         check_fingerprint(fingerprint)
-        memory = cls.from_content(*_file.read(path), os.fspath(path))
+        memory = cls.from_content(*read_file(path), os.fspath(path))
         if fingerprint is not None and memory.fingerprint is not None:
             fingerprint.require(memory.fingerprint, "load")
         return memory
 
-    def to_content(self) -> tuple[dict[str, Any], _file.Tensors]:
+    def to_content(self) -> tuple[dict[str, Any], Tensors]:
         """The memory as JSON content and tensors, for a file."""
         if self.fingerprint is None:
             raise InputError("an empty memory whose number of bits is not known cannot be saved")
         return to_content(self._table, self.fingerprint)
 
     @classmethod
-    def from_content(cls, content: Mapping[str, Any], tensors: _file.Tensors, name: str) -> BinaryMemory:
+    def from_content(cls, content: Mapping[str, Any], tensors: Tensors, name: str) -> BinaryMemory:
         """Rebuild a memory from what :meth:`to_content` gave; `name` is the file's, for messages."""
         table, fingerprint = from_content(content, tensors, name)
         memory = cls(table.bits, fingerprint)

@@ -84,9 +84,9 @@ class Sampler:
 @cache
 def _kernels() -> ModuleType:
     """The compiled code; drawing a batch is so quick that a repeated import statement would show."""
-    from bitreplay.memory import _sampler_kernels  # compiled on first use
+    from bitreplay._kernels import sampler  # compiled on first use
 
-    return _sampler_kernels
+    return sampler
 
 
 def draw_seed(generator: Generator) -> int:

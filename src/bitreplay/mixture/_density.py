@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay._products import row_blocks
-from bitreplay.bits import PackedBits
+from bitreplay.bits import PackedBits, row_blocks
 
 __all__ = ["joint_log_probability", "linear_form"]
 

@@ -15,7 +15,8 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bitreplay._arguments import first_draw, integer
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.seeds import first_draw
 from bitreplay.bits import BitsLike, PackedBits, pack, pack_above, to_numpy
 from bitreplay.errors import InputError
 from bitreplay.mixture._density import joint_log_probability, linear_form

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import torch
 from torch import distributed
 
-from bitreplay._arguments import threads
+from bitreplay._floor.threads import n_threads
 from bitreplay.bits import BitsLike, PackedBits, pack
 from bitreplay.errors import InputError
 from bitreplay.mixture._options import EMOptions
@@ -132,14 +132,14 @@ def fit_mixtures(
     for generator in generators:
         if not isinstance(generator, np.random.Generator):
             raise InputError(f"generators must be NumPy generators; got {type(generator).__name__}")
-    n_threads = threads(n_jobs)
+    workers = n_threads(n_jobs)
     if group is not None:
         parts = [_tensor(part) for part in classes]
         return _fit_batch(TorchEngine(parts, options, group), options, generators) if parts else []
     samples = _check_classes(classes)
     packed = [bits for bits in samples if isinstance(bits, PackedBits)]
     if packed:
-        return _fit_on_threads(packed, options, generators, n_threads)
+        return _fit_on_threads(packed, options, generators, workers)
     mixtures: list[Mixture] = []
     for batch in _batches(samples, options):
         tensors = [bits for i in batch if isinstance(bits := samples[i], torch.Tensor)]

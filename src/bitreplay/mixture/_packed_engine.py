@@ -25,8 +25,8 @@ class PackedEngine:
     """EM on the packed samples of several classes."""
 
     def __init__(self, classes: Sequence[PackedBits], options: EMOptions, n_jobs: int = 1) -> None:
-        from bitreplay._product_kernels import BLOCK, write_chunks  # compiled on first use
-        from bitreplay.mixture._m_step_kernels import write_columns
+        from bitreplay._kernels.m_step import write_columns
+        from bitreplay._kernels.products import BLOCK, write_chunks  # compiled on first use
 
         self.n_features = classes[0].n_features
         self.n_samples = [len(bits) for bits in classes]
@@ -45,7 +45,7 @@ class PackedEngine:
 
     def centroid(self, index: int) -> Floats:
         """Mean of a class: the share of samples that set each bit."""
-        from bitreplay.mixture._m_step_kernels import count_bits  # compiled on first use
+        from bitreplay._kernels.m_step import count_bits  # compiled on first use
 
         words = self.words[index]
         counts = np.empty(64 * words.shape[1])
@@ -63,7 +63,7 @@ class PackedEngine:
             list(pool.map(work, parts))
 
     def _advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
-        from bitreplay.mixture._packed_kernels import CONVERGED, DEGENERATE, run_all  # compiled on first use
+        from bitreplay._kernels.em import CONVERGED, DEGENERATE, run_all  # compiled on first use
 
         alike: dict[tuple[int, int], list[Run]] = {}
         for run in runs:

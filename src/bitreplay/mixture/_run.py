@@ -108,7 +108,7 @@ def starts(
     leads to differ by less than half a percent, either way (benchmarks/starts.py), and drawing that would take a tenth
     of a fit.
     """
-    from bitreplay.mixture._start_kernels import write_starts  # compiled on first use
+    from bitreplay._kernels.starts import write_starts  # compiled on first use
 
     n_features = len(centroid)
     shape = (n, -(-n_components // LANES), -(-n_features // WORD) * WORD, LANES)

@@ -35,7 +35,7 @@ class TorchEngine:
         self.n_features = classes[0].shape[1]
         self.options = options
         self.device = classes[0].device
-        # MPS has no float64; elsewhere scores need it at large D (see _packed_kernels).
+        # MPS has no float64; elsewhere scores need it at large D (see _kernels/em.py).
         self.dtype = torch.float32 if self.device.type == "mps" else torch.float64
         self.samples = torch.nn.utils.rnn.pad_sequence(
             [samples.to(self.dtype) for samples in classes], batch_first=True

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from bitreplay._arguments import check_positive
+from bitreplay._floor.arguments import check_positive
 from bitreplay.errors import InputError
 from bitreplay.nn._straight_through import sign
 

@@ -68,7 +68,7 @@ class PackedConv2d:
 
     def __call__(self, maps: Bytes) -> npt.NDArray[Any]:
         """Bits (N, height, width, out_channels) as bytes, or sums as int32, of maps or images (N, H, W, C)."""
-        from bitreplay.nn import _packed_kernels as kernels  # compiled when first needed
+        from bitreplay._kernels import layers as kernels  # compiled when first needed
 
         packed = self._pack(maps)
         height, width = ((n - self.size) // self.stride + 1 for n in packed.shape[1:3])
@@ -86,7 +86,7 @@ class PackedConv2d:
 
     def _pack(self, maps: Bytes) -> Words:
         """Words of maps, with a frame of +1."""
-        from bitreplay.nn import _packed_kernels as kernels
+        from bitreplay._kernels import layers as kernels
 
         channels = self.in_channels if self._codes is None else len(self._codes)
         if maps.dtype != np.uint8 or maps.ndim != 4 or maps.shape[3] != channels:
@@ -176,7 +176,7 @@ def _pack_kernels(bits: Bytes, groups: int) -> Words:
 
     The row of a group, a block of eight of its outputs, and a word in the kernel holds that word for the eight outputs.
     """
-    from bitreplay._lanes import LANES  # brings the compiler, which training does not need
+    from bitreplay._kernels.lanes import LANES  # brings the compiler, which training does not need
 
     words = pack_bits(bits).reshape(groups, len(bits) // groups, -1)  # (group, output, word in the kernel)
     per_group = words.shape[1]

@@ -123,7 +123,7 @@ class _SumOfRows(torch.autograd.Function):
         [rows], [gradient] = ctx.saved_tensors, gradients
         total = gradient.new_zeros(ctx.n_rows, gradient.shape[1])
         if gradient.device.type == "cpu" and gradient.dtype == torch.float32:
-            from bitreplay.nn._rows_kernel import add_to_rows  # compiled when first needed
+            from bitreplay._kernels.rows import add_to_rows  # compiled when first needed
 
             add_to_rows(rows.contiguous().numpy(), gradient.contiguous().numpy(), total.numpy())
         else:

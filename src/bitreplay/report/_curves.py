@@ -26,7 +26,7 @@ from bitreplay.report._look import (
     styles,
     wide_enough,
 )
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from bitreplay.report._numbers import points
 from bitreplay.report._words import setting_in_words
 
@@ -42,13 +42,13 @@ GROUPS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-def within_reach(methods: Sequence[Method]) -> list[Method]:
+def within_reach(methods: Sequence[MethodRuns]) -> list[MethodRuns]:
     """Methods that do not collapse: those that end with at least two thirds of the best one's accuracy."""
     ends = [method.measure(metrics.final).mean for method in methods]
     return [method for method, end in zip(methods, ends, strict=True) if end >= REACH * max(ends)]
 
 
-def draw_curves(methods: Sequence[Method]) -> Figure:
+def draw_curves(methods: Sequence[MethodRuns]) -> Figure:
     """Accuracy in every state; where some methods collapse, once with them and once enlarged without them."""
     near = within_reach(methods)
     tall = max(2.6, 0.17 * len(near) + 0.6)
@@ -70,7 +70,7 @@ def draw_curves(methods: Sequence[Method]) -> Figure:
 
 
 def _draw_panel(
-    axes: Any, shown: Sequence[Method], looks: dict[str, dict[str, Any]], height: float, near: Sequence[Method]
+    axes: Any, shown: Sequence[MethodRuns], looks: dict[str, dict[str, Any]], height: float, near: Sequence[MethodRuns]
 ) -> None:
     ends = []
     longest: tuple[int, ...] = ()
@@ -98,7 +98,7 @@ def _draw_panel(
         name_ends(axes, height, [(f"{method.name}  {points(end / 100)}", end, look) for method, end, look in ends])
 
 
-def draw_stability(methods: Sequence[Method]) -> Figure:
+def draw_stability(methods: Sequence[MethodRuns]) -> Figure:
     """For every method a panel: accuracy on the classes of task 0, of the tasks between, and of the newest.
 
     Panels have the same scale, but for methods that collapse.
@@ -133,7 +133,7 @@ def draw_stability(methods: Sequence[Method]) -> Figure:
     return made
 
 
-def _parts(method: Method) -> dict[str, npt.NDArray[np.float64]]:
+def _parts(method: MethodRuns) -> dict[str, npt.NDArray[np.float64]]:
     """The curves of a method's panel in percent, by name of the group."""
     every = [metrics.init_past_new(history) for history in method.histories]
     return {name: 100 * np.mean([getattr(groups, name) for groups in every], axis=0) for name, _ in GROUPS}

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from bitreplay import metrics
 from bitreplay.report._look import LOOK, figure, heading
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from bitreplay.report._words import setting_in_words
 
 __all__ = ["draw_confusion", "draw_tasks"]
@@ -24,7 +24,7 @@ DARK, LIGHT = "#111111", "#fafafa"  # letters on cells; not colours of the theme
 FEW_TASKS, FEW_CLASSES = 12, 12  # up to here numbers fit into the cells
 
 
-def draw_tasks(method: Method) -> Figure:
+def draw_tasks(method: MethodRuns) -> Figure:
     """Accuracy after each task (row) on each task (column)."""
     matrix, _ = method.curves(metrics.accuracy_matrix)
     with matplotlib.rc_context(LOOK):
@@ -38,10 +38,10 @@ def draw_tasks(method: Method) -> Figure:
     return made
 
 
-def draw_confusion(method: Method) -> Figure:
+def draw_confusion(method: MethodRuns) -> Figure:
     """Share of each true class (row) taken for each class (column) in the end, classes in learning order."""
     orders = {history.classes for history in method.histories}
-    shown = method if len(orders) == 1 else Method(method.name, method.seeds[:1], method.histories[:1])
+    shown = method if len(orders) == 1 else MethodRuns(method.name, method.seeds[:1], method.histories[:1])
     matrix, _ = shown.curves(metrics.confusion)
     history = shown.histories[0]
     with matplotlib.rc_context(LOOK):

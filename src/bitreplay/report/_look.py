@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.ticker import FixedLocator
 
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 
 __all__ = ["EDGE", "FAINT", "GRID", "INK", "LOOK", "PAPER", "STATES", "figure", "heading", "name_ends", "quiet"]
 __all__ += ["spread", "state_ticks", "styles", "wide_enough"]
@@ -76,7 +76,7 @@ def heading(made: Figure, title: str, setting: str) -> None:
     made.add_artist(below)
 
 
-def styles(methods: Sequence[Method]) -> dict[str, dict[str, Any]]:
+def styles(methods: Sequence[MethodRuns]) -> dict[str, dict[str, Any]]:
     """Line styles by name of method; bounds are grey and dashed."""
     made: dict[str, dict[str, Any]] = {}
     look: dict[str, Any]

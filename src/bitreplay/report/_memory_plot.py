@@ -14,14 +14,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from bitreplay import metrics
 from bitreplay.report._curves import within_reach
 from bitreplay.report._look import EDGE, GRID, LOOK, PAPER, figure, heading, quiet, styles, wide_enough
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 from bitreplay.report._numbers import bits, points
 from bitreplay.report._words import setting_in_words
 
 __all__ = ["bits_scale", "draw_memory"]
 
 
-def draw_memory(methods: Sequence[Method]) -> Figure | None:
+def draw_memory(methods: Sequence[MethodRuns]) -> Figure | None:
     """Average accuracy against memory (filled) and working set (hollow), on a scale of powers of ten.
 
     The two are not added, as what a decision reads may be the memory itself. None where there is nothing to

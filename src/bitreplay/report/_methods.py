@@ -13,26 +13,20 @@ import numpy.typing as npt
 from bitreplay import metrics
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
+from bitreplay.learners import LEARNERS
 
 __all__ = [
     "MEASURES",
     "Measured",
-    "Method",
+    "MethodRuns",
     "RunResult",
     "common_notes",
     "contenders",
     "gather",
     "leading",
     "tasks_in_words",
+    "within_noise",
 ]
-
-# Learners that show what is possible, not how to do it: they compete with nobody.
-BOUNDS = {
-    "FineTuning": "lower bound: nothing is done against forgetting",
-    "Joint": "upper bound: it keeps all training data",
-    "FullFineTuning": "lower bound: the whole network is trained, and nothing is done against forgetting",
-    "FullJoint": "upper bound: the whole network is trained on all data",
-}
 
 # What tables, files and plots say of a run: shares, bits in the end, and seconds of learning all tasks.
 MEASURES: dict[str, Callable[[History], float]] = {
@@ -81,7 +75,7 @@ class RunResult:
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodRuns:
     """All runs of one name."""
 
     name: str
@@ -118,7 +112,8 @@ class Method:
     @property
     def bound(self) -> str | None:
         """What kind of bound this is, if it is one."""
-        return BOUNDS.get(self.histories[0].learner)
+        name = self.histories[0].learner
+        return (LEARNERS[name].bound or None) if name in LEARNERS else None
 
     @property
     def task_sizes(self) -> tuple[int, ...]:
@@ -133,7 +128,7 @@ class Method:
         return {name: " / ".join(values) for name, values in said.items()}
 
 
-def gather(runs: Sequence[RunResult]) -> tuple[Method, ...]:
+def gather(runs: Sequence[RunResult]) -> tuple[MethodRuns, ...]:
     """The methods, in the order in which their names first appear, each with its runs by seed.
 
     Examples
@@ -148,7 +143,7 @@ def gather(runs: Sequence[RunResult]) -> tuple[Method, ...]:
     methods = []
     for name, group in groupby(sorted(runs, key=lambda r: (first[r.name], r.seed)), key=lambda r: r.name):
         mine = list(group)
-        method = Method(name, tuple(run.seed for run in mine), tuple(run.history for run in mine))
+        method = MethodRuns(name, tuple(run.seed for run in mine), tuple(run.history for run in mine))
         if len(set(method.seeds)) < len(mine):
             raise InputError(f"{name!r} has two runs with the same seed; seeds are {list(method.seeds)}")
         sizes = {history.task_sizes for history in method.histories}
@@ -159,12 +154,12 @@ def gather(runs: Sequence[RunResult]) -> tuple[Method, ...]:
     return tuple(methods)
 
 
-def contenders(methods: Sequence[Method]) -> list[Method]:
+def contenders(methods: Sequence[MethodRuns]) -> list[MethodRuns]:
     """All but the bounds."""
     return [method for method in methods if method.bound is None]
 
 
-def leading(methods: Sequence[Method], what: Literal["average", "final"]) -> frozenset[str]:
+def leading(methods: Sequence[MethodRuns], what: Literal["average", "final"]) -> frozenset[str]:
     """Names of the methods that are best, as far as the noise lets one say so.
 
     It is the best one and all that cannot be told from it: the difference is at most two standard errors, where the
@@ -175,18 +170,24 @@ def leading(methods: Sequence[Method], what: Literal["average", "final"]) -> fro
     compared = contenders(methods)
     if any(len(method.seeds) == 1 for method in compared) or len({m.task_sizes for m in compared}) != 1:
         return frozenset()
+    near = within_noise(methods, what)
+    return frozenset() if len(near) == len(compared) else frozenset(method.name for method in near)
+
+
+def within_noise(methods: Sequence[MethodRuns], what: Literal["average", "final"] = "average") -> list[MethodRuns]:
+    """The best method, and all that are within two standard errors of it; of a single seed, only the test set's."""
+    compared = contenders(methods)
     metric = metrics.average if what == "average" else metrics.final
     measured = [method.measure(metric).mean for method in compared]
     best = int(np.argmax(measured))
-    near = {
-        method.name
+    return [
+        method
         for method, value in zip(compared, measured, strict=True)
         if measured[best] - value <= APART * np.hypot(_error(method, what), _error(compared[best], what))
-    }
-    return frozenset() if len(near) == len(compared) else frozenset(near | {compared[best].name})
+    ]
 
 
-def _error(method: Method, what: Literal["average", "final"]) -> float:
+def _error(method: MethodRuns, what: Literal["average", "final"]) -> float:
     """Standard error of a method's mean: of the seeds and of the test set."""
     spread = method.measure(metrics.average if what == "average" else metrics.final).std
     seeds = 0.0 if spread is None else spread / np.sqrt(len(method.seeds))
@@ -196,7 +197,7 @@ def _error(method: Method, what: Literal["average", "final"]) -> float:
     return float(np.hypot(seeds, test_set))
 
 
-def common_notes(methods: Sequence[Method]) -> dict[str, str]:
+def common_notes(methods: Sequence[MethodRuns]) -> dict[str, str]:
     """Notes that all methods share."""
     return {
         name: text

@@ -9,7 +9,7 @@ from typing import Any
 
 from bitreplay import __version__, metrics
 from bitreplay.report._files import svg_for_page
-from bitreplay.report._methods import Method, common_notes, leading
+from bitreplay.report._methods import MethodRuns, common_notes, leading
 from bitreplay.report._numbers import points
 from bitreplay.report._plots import Plot
 from bitreplay.report._tables import COLUMNS, cells
@@ -21,7 +21,7 @@ STYLE = Path(__file__).with_name("page.css")
 
 
 def page(
-    methods: Sequence[Method],
+    methods: Sequence[MethodRuns],
     title: str,
     configuration: Mapping[str, Any],
     plots: Sequence[Plot],
@@ -31,7 +31,7 @@ def page(
 
     Parameters
     ----------
-    methods : sequence of Method
+    methods : sequence of MethodRuns
         What the table shows.
     title : str
         Stands above the page.
@@ -78,7 +78,7 @@ def document(title: str, parts: Sequence[str]) -> str:
 """
 
 
-def _table(methods: Sequence[Method]) -> str:
+def _table(methods: Sequence[MethodRuns]) -> str:
     """All methods; what must be known of all stands above, what must be known of one beside its name."""
     best = {"average": leading(methods, "average"), "final": leading(methods, "final")}
     head = "".join(f'<th scope="col">{column}</th>' for column in COLUMNS)
@@ -106,7 +106,7 @@ def _labels(notes: Mapping[str, str], *more: str) -> str:
     return "".join(f' <span class="label">{escape(mark)}</span>' for mark in marks)
 
 
-def _own_labels(method: Method, shared: Mapping[str, str]) -> str:
+def _own_labels(method: MethodRuns, shared: Mapping[str, str]) -> str:
     """What must be known of this method and not of all."""
     own = {name: text for name, text in method.notes.items() if name not in shared}
     return _labels(own, *([method.bound.split(":")[0]] if method.bound else []))
@@ -117,7 +117,7 @@ def _figure(plot: Plot, drawings: Mapping[str, str]) -> str:
     return f'<figure><div class="scroll">{drawing}</div><figcaption>{escape(plot.words)}</figcaption></figure>'
 
 
-def _method(method: Method, plots: Sequence[Plot], drawings: Mapping[str, str]) -> str:
+def _method(method: MethodRuns, plots: Sequence[Plot], drawings: Mapping[str, str]) -> str:
     """What one method did: every seed, every state, and its maps."""
     seen = method.histories[0].classes_seen
     head = "".join(f'<th scope="col">{n}</th>' for n in seen)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from bitreplay.report._curves import draw_curves, draw_stability
 from bitreplay.report._heatmaps import draw_confusion, draw_tasks
 from bitreplay.report._memory_plot import draw_memory
-from bitreplay.report._methods import Method
+from bitreplay.report._methods import MethodRuns
 
 __all__ = ["Plot", "draw_plots"]
 
@@ -25,12 +25,12 @@ class Plot:
     method: str | None = None
 
 
-def draw_plots(methods: Sequence[Method], names: Mapping[str, str]) -> list[Plot]:
+def draw_plots(methods: Sequence[MethodRuns], names: Mapping[str, str]) -> list[Plot]:
     """What can be drawn of these methods: curves need more than one state, sizes something that is kept.
 
     Parameters
     ----------
-    methods : sequence of Method
+    methods : sequence of MethodRuns
         What to draw.
     names : mapping of str to str
         A name for files by name of method.

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
-import os
-import platform
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bitreplay import __version__, metrics
+from bitreplay import metrics
+from bitreplay._floor.files import write_text
+from bitreplay.evaluation import made_in_words
 from bitreplay.report._methods import MEASURES, RunResult, gather, tasks_in_words
-from bitreplay.report._write import write_text
 
-__all__ = ["machine_in_words", "write_summary"]
+__all__ = ["write_summary"]
 
 WRITTEN = ("average", "final", "forgetting", "memory_bits", "working_set_bits", "seconds")
 
@@ -64,9 +62,7 @@ def write_summary(
         rows.append(row)
     content = {
         "command": "bitreplay " + shlex.join(command),
-        "date": datetime.date.today().isoformat(),
-        "machine": machine_in_words(),
-        "bitreplay": __version__,
+        "made": made_in_words(run.history for run in runs),
         "tasks": tasks_in_words(methods[0].task_sizes),
         "setting": {name: value for name, value in setting.items() if value is not None},
         **more,
@@ -74,8 +70,3 @@ def write_summary(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-
-
-def machine_in_words() -> str:
-    """Where numbers were measured: kind of processor, cores and system."""
-    return f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bitreplay import metrics
 from bitreplay.errors import InputError
-from bitreplay.report._methods import MEASURES, Measured, Method, RunResult, common_notes, gather, leading
+from bitreplay.report._methods import MEASURES, Measured, MethodRuns, RunResult, common_notes, gather, leading
 from bitreplay.report._numbers import bits, duration, percent
 from bitreplay.report._words import captions, labels_in_words
 
@@ -22,7 +22,7 @@ __all__ = ["COLUMNS", "cells", "csv_table", "csv_text", "markdown_table", "state
 COLUMNS = ("average", "final", "forgetting", "memory", "working set", "learning")
 
 
-def cells(method: Method) -> dict[str, str]:
+def cells(method: MethodRuns) -> dict[str, str]:
     """A method's row, by column."""
     return {
         "average": percent(method.measure(metrics.average)),
@@ -49,6 +49,7 @@ def markdown_table(runs: Sequence[RunResult]) -> str:
     <BLANKLINE>
     All methods: pretrained: ImageNet.
     Accuracy and forgetting in %. One seed (0): the spread is not known, and no best is marked.
+    20 test samples in the end: an accuracy may be off by 16.0 points; smaller differences mean nothing.
     <BLANKLINE>
     """
     methods = gather(runs)
@@ -133,6 +134,8 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
     <BLANKLINE>
     Accuracy and forgetting in %. One seed (0): the spread is not known, and no best
     is marked.
+    20 test samples in the end: an accuracy may be off by 16.0 points; smaller
+    differences mean nothing.
     """
     try:
         from rich import box
@@ -159,7 +162,7 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
     return Group(table, "", *(Text(line, style="dim") for line in captions(methods)))
 
 
-def _best(methods: Sequence[Method]) -> dict[str, frozenset[str]]:
+def _best(methods: Sequence[MethodRuns]) -> dict[str, frozenset[str]]:
     """Who is marked, by column."""
     return {"average": leading(methods, "average"), "final": leading(methods, "final")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bitreplay import metrics
-from bitreplay.report._methods import Method, common_notes, contenders, leading, tasks_in_words
+from bitreplay.report._methods import APART, MethodRuns, common_notes, contenders, leading, tasks_in_words, within_noise
 from bitreplay.report._numbers import bits, percent, points
 
 __all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_words"]
@@ -21,22 +21,34 @@ MEANINGS = {
 }
 
 
-def findings(methods: Sequence[Method]) -> list[str]:
+def findings(methods: Sequence[MethodRuns]) -> list[str]:
     """What the report shows, from the most to the least important."""
     sentences = [_setting(methods), _best(methods), *_bounds(methods), _kept(methods), _pretrained(methods)]
-    return [sentence for sentence in [*sentences, _certainty(methods)] if sentence]
+    return [sentence for sentence in [*sentences, _certainty(methods), *noise_in_words(methods)] if sentence]
 
 
-def captions(methods: Sequence[Method]) -> list[str]:
+def captions(methods: Sequence[MethodRuns]) -> list[str]:
     """What must stand under a table of these methods: labels, seeds, marks and bounds."""
     lines = []
     if labels := common_notes(methods):
         lines.append(f"All methods: {labels_in_words(labels)}.")
     lines.append(f"Accuracy and forgetting in %. {_seeds(methods)}")
+    lines += noise_in_words(methods)
     if leading(methods, "average") or leading(methods, "final"):
-        lines.append("Bold: the best, and all that cannot be told from it (two standard errors, seeds and test set).")
+        lines.append("Bold: the best, and all not distinguishable from it (two standard errors, seeds and test set).")
     lines += [f"{method.name}: {method.bound}; not compared." for method in methods if method.bound]
     return lines
+
+
+def noise_in_words(methods: Sequence[MethodRuns]) -> list[str]:
+    """How many test samples there are, and how far that lets accuracies be off."""
+    n_samples = {int(method.histories[0].count[-1].sum()) for method in methods}
+    if len(n_samples) > 1:
+        return []
+    (n,) = n_samples
+    off = APART * max(method.curves(metrics.standard_error)[0][-1] for method in methods)
+    limit = f"an accuracy may be off by {100 * off:.1f} points"
+    return [f"{n:,} test samples in the end: {limit}; smaller differences mean nothing."]
 
 
 def labels_in_words(notes: dict[str, str]) -> str:
@@ -44,7 +56,7 @@ def labels_in_words(notes: dict[str, str]) -> str:
     return " · ".join(f"{name}: {text}" for name, text in notes.items())
 
 
-def setting_in_words(methods: Sequence[Method]) -> str:
+def setting_in_words(methods: Sequence[MethodRuns]) -> str:
     """Tasks, labels and seeds in one line: what must stand beside a plot that travels alone.
 
     What is not true of all methods names those of which it is.
@@ -60,7 +72,7 @@ def setting_in_words(methods: Sequence[Method]) -> str:
     return " · ".join(shared + others)
 
 
-def _setting(methods: Sequence[Method]) -> str:
+def _setting(methods: Sequence[MethodRuns]) -> str:
     sizes = {method.task_sizes for method in methods}
     who = "One method" if len(methods) == 1 else f"{len(methods)} methods"
     if len(sizes) > 1:
@@ -74,7 +86,7 @@ def _setting(methods: Sequence[Method]) -> str:
     )
 
 
-def _best(methods: Sequence[Method]) -> str:
+def _best(methods: Sequence[MethodRuns]) -> str:
     compared = contenders(methods)
     if not compared or len({method.task_sizes for method in methods}) > 1:
         return ""
@@ -85,18 +97,24 @@ def _best(methods: Sequence[Method]) -> str:
         return f"{best.name} reaches {reached}."
     highest = f"{best.name} has the highest average accuracy: {reached}."
     if _unmarked(methods):
-        return highest
+        near = [method.name for method in within_noise(methods) if method is not best]
+        return f"{highest} {_listed(near)} {_cannot_be_told(near)} from it on this test set." if near else highest
     leaders = [method for method in compared if method.name in leading(methods, "average")]
     if len(leaders) == 1:
         return f"{best.name} is best: {reached}."
     if not leaders:
-        return f"{highest} But no other method can be told from it."
+        return f"{highest} But no other method is distinguishable from it."
     others = _listed([method.name for method in leaders if method is not best])
     smallest = min(leaders, key=lambda method: method.memory)
-    return f"{highest} {others} cannot be told from it. Of these, {smallest.name} keeps least: {bits(smallest.memory)}."
+    least = f"Of these, {smallest.name} keeps least: {bits(smallest.memory)}."
+    return f"{highest} {others} {_cannot_be_told(leaders[1:])} from it. {least}"
 
 
-def _bounds(methods: Sequence[Method]) -> list[str]:
+def _cannot_be_told(names: Sequence[object]) -> str:
+    return "is not distinguishable" if len(names) == 1 else "are not distinguishable"
+
+
+def _bounds(methods: Sequence[MethodRuns]) -> list[str]:
     return [
         f"{method.name} ({method.bound}) ends at {percent(method.measure(metrics.final))} %."
         for method in methods
@@ -104,7 +122,7 @@ def _bounds(methods: Sequence[Method]) -> list[str]:
     ]
 
 
-def _kept(methods: Sequence[Method]) -> str:
+def _kept(methods: Sequence[MethodRuns]) -> str:
     """The price of the best: what it keeps and what it loses."""
     compared = contenders(methods)
     if not compared or len({method.task_sizes for method in methods}) > 1:
@@ -118,7 +136,7 @@ def _kept(methods: Sequence[Method]) -> str:
     )
 
 
-def _pretrained(methods: Sequence[Method]) -> str:
+def _pretrained(methods: Sequence[MethodRuns]) -> str:
     on = {m.notes["pretrained"] for m in methods if m.notes.get("pretrained", "no").lower() not in ("no", "none", "")}
     if not on:
         return ""
@@ -129,7 +147,7 @@ def _pretrained(methods: Sequence[Method]) -> str:
     )
 
 
-def _certainty(methods: Sequence[Method]) -> str:
+def _certainty(methods: Sequence[MethodRuns]) -> str:
     few = [method.name for method in methods if len(method.seeds) == 1]
     if not few:
         return ""
@@ -138,12 +156,12 @@ def _certainty(methods: Sequence[Method]) -> str:
     return f"{who} on one seed: how much another seed would change it is not known{unmarked}."
 
 
-def _unmarked(methods: Sequence[Method]) -> bool:
+def _unmarked(methods: Sequence[MethodRuns]) -> bool:
     """Whether nobody is called best because a method that competes has one seed."""
     return any(len(method.seeds) == 1 for method in contenders(methods))
 
 
-def _seeds(methods: Sequence[Method]) -> str:
+def _seeds(methods: Sequence[MethodRuns]) -> str:
     seeds = {method.seeds for method in methods}
     if len(seeds) == 1:
         (one,) = seeds
@@ -156,7 +174,7 @@ def _seeds(methods: Sequence[Method]) -> str:
     return f"Mean ± standard deviation over seeds ({each}).{unknown}"
 
 
-def _highest(methods: Sequence[Method]) -> Method:
+def _highest(methods: Sequence[MethodRuns]) -> MethodRuns:
     return max(methods, key=lambda method: method.measure(metrics.average).mean)
 
 

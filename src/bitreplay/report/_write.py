@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bitreplay._floor.files import write_bytes
 from bitreplay.errors import InputError
-from bitreplay.report._methods import Method, RunResult, gather
+from bitreplay.report._methods import MethodRuns, RunResult, gather
 from bitreplay.report._tables import csv_table, markdown_table, states_csv
 
-__all__ = ["write_bytes", "write_report", "write_text"]
+__all__ = ["write_report"]
 
 
 def write_report(runs: Sequence[RunResult], folder: Path, title: str, configuration: Mapping[str, Any]) -> Path:
@@ -71,7 +69,7 @@ def write_report(runs: Sequence[RunResult], folder: Path, title: str, configurat
     return folder / "report.html"
 
 
-def file_names(methods: Sequence[Method]) -> dict[str, str]:
+def file_names(methods: Sequence[MethodRuns]) -> dict[str, str]:
     """A name for files for every method.
 
     Examples
@@ -90,20 +88,3 @@ def file_names(methods: Sequence[Method]) -> dict[str, str]:
             name = f"{plain}-{number}"
         names[method.name] = name
     return names
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise

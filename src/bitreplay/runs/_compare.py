@@ -80,8 +80,9 @@ def compare_learners(
     if not missing or (dask is None and effective_n_jobs(n_jobs) == 1):
         runs = (run_learner(setting, *cell, output, train_accuracy=train_accuracy, prepared=prepared) for cell in grid)
         return _collect(runs, on_run)
-    if not all(specification.trains for specification, _ in missing):
-        _ = prepared.encoder  # trained, and features computed, now and once: not by every worker
+    for uses in {specification.about.uses for specification, _ in missing}:
+        if uses is not None:  # trained, and features computed, now and once: not by every worker
+            prepared.encoder_for(uses)
     output = Path(output).absolute()  # workers may have another working directory
     with _workers(dask, n_jobs):
         # Workers load data and encoder from the cache by themselves: sending them would copy all images.

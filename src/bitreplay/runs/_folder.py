@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitreplay._floor.files import write_text
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
 from bitreplay.learners import LEARNERS
 from bitreplay.report import RunResult
-from bitreplay.report._write import write_text
 from bitreplay.runs._setting import NOT_RESULTS
 
 __all__ = ["CHECKPOINT", "HISTORY", "LOG", "MEMORY", "RunFolder", "find_runs", "results_of", "write_config"]

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from bitreplay import caches
+from bitreplay._floor.container import read_file, write_file
+from bitreplay._floor.files import remove_stray_parts, write_text
+from bitreplay._kernels.warm_up import warm_up
 from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, evaluate
-from bitreplay.learners import FineTunedLearner, Learner
-from bitreplay.memory import BinaryMemory, read_file, write_file
+from bitreplay.learners import Learner
 from bitreplay.report import RunResult, states_csv
-from bitreplay.report._write import write_text
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
 from bitreplay.runs._setting import Prepared, Setting
 from bitreplay.runs._specification import Specification
@@ -77,13 +78,13 @@ def run_learner(
     finished = find_run(prepared, specification, seed, output, train_accuracy=train_accuracy)
     if finished is not None:
         return finished
+    warm_up()  # compiling is not learning
     learner = specification.learner(prepared, seed)
     folder = _folder(prepared, specification, seed, output, train_accuracy)
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, _configuration(setting, specification, seed, train_accuracy))
 
-    about = learner.notes() if isinstance(learner, FineTunedLearner) else prepared.encoder.notes()
-    notes = {"data": scenario.dataset.name, **about}
+    notes = {"data": scenario.dataset.name, **learner.notes()}
     history = _resume(folder / CHECKPOINT, learner) or History.empty(learner.name, notes)
     saved = time.monotonic()
 
@@ -96,13 +97,12 @@ def run_learner(
             on_state(state, history)
 
     history = evaluate(learner, scenario, start=history, train_accuracy=train_accuracy, on_state=after_state)
-    memory = getattr(getattr(learner, "classifier", None), "memory", None)
-    if isinstance(memory, BinaryMemory):
-        memory.save(folder / MEMORY)
+    if learner.memory is not None:
+        learner.memory.save(folder / MEMORY)
     write_text(folder / LOG, states_csv([RunResult(str(specification), seed, history)]))
     write_text(folder / HISTORY, history.to_json())
-    for left_behind in (*folder.glob(".*.part"), folder / CHECKPOINT):  # of processes that were killed while writing
-        left_behind.unlink(missing_ok=True)  # the checkpoint last: as long as it is there, the run is not finished
+    remove_stray_parts(folder)
+    (folder / CHECKPOINT).unlink(missing_ok=True)  # as long as it is there, the run is not finished
     return RunFolder.read(folder)
 
 
@@ -122,6 +122,7 @@ def _folder(prepared: Prepared, specification: Specification, seed: int, output:
         data=prepared.scenario.dataset.fingerprint,
         learner=specification.name,
         options=specification.all_options(),
+        version=specification.about.version,
         seed=seed,
         train_accuracy=train_accuracy,
     )

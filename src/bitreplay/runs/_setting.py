@@ -6,24 +6,27 @@ All learners of a comparison share one setting, and with it the decoded images, 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from bitreplay.backbones import BACKBONES, pretrained_on
+from bitreplay.binarizers import Thermometer
 from bitreplay.data import Samples, Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
-from bitreplay.learners import Workplace
+from bitreplay.learners import TrainingContext, Uses
 from bitreplay.runs._options import options_text, parse_options
 from bitreplay.training import PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
 from bitreplay.training._trained import NETWORK
 
 __all__ = ["Prepared", "Setting"]
 
+PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
+PLAIN = "plain, before its phase with a thermometer"
+NOT_PLAIN = "after its phase with a thermometer: no plain one is there"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
 
 
@@ -166,7 +169,10 @@ class Setting:
             del what["every"]  # it came later: runs from before keep their names
         name = self.encoder_name
         if name not in BACKBONES:
-            name = hashlib.sha256((Path(name) / NETWORK).read_bytes()).hexdigest()
+            digest = hashlib.sha256((Path(name) / NETWORK).read_bytes())
+            plain = Path(name) / PLAIN_FOLDER / NETWORK
+            digest.update(plain.read_bytes() if plain.is_file() else b"")
+            name = digest.hexdigest()
         return {**what, "encoder": options_text(name, self._encoder[1])}
 
     def scenario(self) -> Scenario:
@@ -202,7 +208,7 @@ class Setting:
             progress=progress,
         )
 
-    def workplace(self) -> Workplace:
+    def training_context(self) -> TrainingContext:
         """What methods that train a network of their own are given: the encoder, or the one the preset is made for."""
         made_for, options = PRESET_BACKBONES[self.preset_name]
         name, options = (self.encoder_name, self.backbone_options) if self.encoder else (made_for, options)
@@ -211,27 +217,39 @@ class Setting:
                 f"methods that train the whole network begin with one that is not trained, such as resnet18; "
                 f"got the encoder {name!r}"
             )
-        return Workplace(
+        return TrainingContext(
             name,
             options,
             None if self.preset_name == "paper" else PRESETS[self.preset_name],  # as each was published, or alike
             self._device,
         )
 
-    def make_encoder(self, scenario: Scenario, *, progress: bool = True) -> Encoder:
-        """The encoder, trained if need be."""
+    def make_encoder(self, scenario: Scenario, uses: Uses = "bits", *, progress: bool = True) -> Encoder:
+        """The encoder, trained if need be.
+
+        Methods on features get the network as it was before it was trained to live with a thermometer, where there is
+        one: what a phase that they do not need has done to it is not their loss.
+        """
         if self.trains:
-            return Encoder.from_trained(self.trained(scenario, progress=progress), self._device)
+            plain = uses == "features" and self.binarizer == "thermometer" and not self._is_binary
+            setting, stage = (replace(self, binarizer="none"), PLAIN) if plain else (self, "")
+            return Encoder.from_trained(setting.trained(scenario, progress=progress), self._device, stage)
         if self.encoder_name in BACKBONES:
             return Encoder.from_pretrained(self.encoder_name, self._device, **self.backbone_options)
-        trained = TrainedNetwork.load(self.encoder_name)
+        folder, stage = Path(self.encoder_name), ""
+        if uses == "features":
+            plain = (folder / PLAIN_FOLDER / NETWORK).is_file()
+            folder, stage = (folder / PLAIN_FOLDER, PLAIN) if plain else (folder, stage)
+        trained = TrainedNetwork.load(folder)
         unseen = set(scenario[0].classes.tolist()) ^ set(trained.classes.tolist())
         if unseen:
             raise InputError(
                 f"the network in {self.encoder_name} was trained on other classes than task 0 has: "
                 f"{sorted(unseen)[:10]} are in one of them only. Use the same data set, order and base"
             )
-        return Encoder.from_trained(trained, self._device)
+        if uses == "features" and isinstance(trained.binarizer, Thermometer):
+            stage = NOT_PLAIN
+        return Encoder.from_trained(trained, self._device, stage)
 
 
 class Prepared:
@@ -252,12 +270,23 @@ class Prepared:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.scenario = setting.scenario()
+        self._encoders: dict[Uses, Encoder] = {}
 
-    @cached_property
+    @property
     def encoder(self) -> Encoder:
+        """The encoder of methods on bits."""
+        return self.encoder_for("bits")
+
+    def training_context(self) -> TrainingContext:
+        """What methods that train a network of their own are given."""
+        return self.setting.training_context()
+
+    def encoder_for(self, uses: Uses) -> Encoder:
         """The encoder, with the features of all images computed: that is not part of any learner's time."""
-        encoder = self.setting.make_encoder(self.scenario)
-        if encoder.key:
-            for part in ("train", "test"):
-                encoder.features(Samples(self.scenario.dataset, part, np.empty(0, dtype=np.int64)))
-        return encoder
+        if uses not in self._encoders:
+            encoder = self.setting.make_encoder(self.scenario, uses)
+            if encoder.key:
+                for part in ("train", "test"):
+                    encoder.features(Samples(self.scenario.dataset, part, np.empty(0, dtype=np.int64)))
+            self._encoders[uses] = encoder
+        return self._encoders[uses]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from bitreplay.errors import InputError
-from bitreplay.learners import LEARNERS, FineTunedLearner, FrozenClassifier, FrozenLearner, Learner
-from bitreplay.learners.frozen._method import Method
+from bitreplay.learners import LEARNERS, Learner, Method
 from bitreplay.runs._options import options_text, parse_options
 from bitreplay.runs._setting import Prepared
 
@@ -42,7 +42,7 @@ class Specification:
         if name not in LEARNERS:
             raise InputError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}{_hint(name, LEARNERS)}")
         specification = cls(name, options)
-        specification.make(0)  # wrong options are refused now, and not when others have run already
+        _ = specification.about  # wrong options are refused now, and not when others have run already
         return specification
 
     def __str__(self) -> str:
@@ -53,19 +53,13 @@ class Specification:
         known = inspect.signature(LEARNERS[self.name]).parameters
         return {option: self.options.get(option, known[option].default) for option in known if option != "seed"}
 
-    @property
-    def trains(self) -> bool:
-        """Whether it trains a network of its own, and needs no encoder."""
-        return issubclass(LEARNERS[self.name], FineTunedLearner)
+    @cached_property
+    def about(self) -> Method:
+        """One that was made with these options, to be asked about itself: what it uses, whether it is random."""
+        return self.make(0)
 
-    @property
-    def random(self) -> bool:
-        """Whether another seed may give another result."""
-        made = self.make(0)
-        return made.random if isinstance(made, Method) else True
-
-    def make(self, seed: int) -> FrozenClassifier | FineTunedLearner:
-        """The classifier on embeddings, or the learner that has no network yet."""
+    def make(self, seed: int) -> Method:
+        """The method, which has neither encoder nor network yet."""
         known = [option for option in inspect.signature(LEARNERS[self.name]).parameters if option != "seed"]
         for option in self.options:
             if option == "seed":
@@ -74,16 +68,12 @@ class Specification:
                 raise InputError(
                     f"{self.name} has no option {option!r}; it has {', '.join(known)}{_hint(option, known)}"
                 )
-        kind: Callable[..., FrozenClassifier | FineTunedLearner] = LEARNERS[self.name]
-        return kind(**self.options, seed=seed)
+        made: Method = LEARNERS[self.name](**self.options, seed=seed)
+        return made
 
     def learner(self, prepared: Prepared, seed: int) -> Learner:
         """The learner of images, on the setting's encoder or with a network of its own."""
-        made = self.make(seed)
-        if not isinstance(made, FineTunedLearner):
-            return FrozenLearner(made, prepared.encoder)
-        made.use(prepared.setting.workplace())
-        return made
+        return self.make(seed).learner_in(prepared)
 
 
 def _hint(given: str, known: Iterable[str]) -> str:

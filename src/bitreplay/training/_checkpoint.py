@@ -8,7 +8,6 @@ position, and every random number comes from a seed made of (seed, phase, epoch,
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.container import Tensors, read_file, write_file
+from bitreplay._floor.files import remove_stray_parts
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.memory._file import Tensors, read, write
 
 __all__ = ["CHECKPOINT", "Position", "as_arrays", "read_checkpoint", "remove_checkpoint", "write_checkpoint"]
 
@@ -31,12 +31,11 @@ STATE = ("momentum_buffer", "step", "exp_avg", "exp_avg_sq")  # what SGD and Ada
 
 @dataclass
 class Position:
-    """How far a training has come: the next epoch to train, and what was measured before it."""
+    """How far a phase has come: the next epoch to train, and what was measured before it."""
 
-    phase: int = 0
     epoch: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)  # of log.csv, one per epoch
-    accuracy: dict[str, float | None] = field(default_factory=dict)  # at the ends of phases
+    accuracy: dict[str, float | None] = field(default_factory=dict)  # at the "start" and the "end" of the phase
 
 
 def as_arrays(module: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
@@ -53,7 +52,7 @@ def write_checkpoint(
         for name, value in optimizer.state[parameter].items():
             if value is not None:
                 tensors[f"{_state_name(name)}{index}"] = value.contiguous().cpu().numpy()
-    write(folder / CHECKPOINT, "training", {"key": key, **asdict(position)}, tensors)
+    write_file(folder / CHECKPOINT, "training", {"key": key, **asdict(position)}, tensors)
 
 
 def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
@@ -61,7 +60,7 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
     path = folder / CHECKPOINT
     if not path.exists():
         return Position()
-    content, tensors = read(path)
+    content, tensors = read_file(path)
     if content.get("kind") != "training":
         raise FileFormatError(f"{path} is not the checkpoint of a training")
     if content["key"] != key:
@@ -81,14 +80,13 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
             if value.ndim:  # empty_like keeps the parameter's device and memory layout
                 value = torch.empty_like(parameter, requires_grad=False).copy_(value)
             optimizer.state[parameter][name] = value
-    return Position(content["phase"], content["epoch"], content["rows"], content["accuracy"])
+    return Position(content["epoch"], content["rows"], content["accuracy"])
 
 
 def remove_checkpoint(folder: Path) -> None:
     """Remove the checkpoint, and what a process killed while writing one left behind."""
-    for path in (*folder.glob(f".{CHECKPOINT}.*.part"), folder / CHECKPOINT):
-        with contextlib.suppress(FileNotFoundError):
-            path.unlink()
+    remove_stray_parts(folder)
+    (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 def _state_name(name: str) -> str:

@@ -1,79 +1,122 @@
-"""Carry out a training on the devices there are, in one process or several.
-
-In the flow **images → features → bits → head → class** it runs the training loop and writes down what comes out.
-"""
+"""Carry out a phase of the training on the devices there are, in one process or several, and write down the network."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from bitreplay.data import Samples
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import remove_checkpoint
-from bitreplay.training._job import Job
+from bitreplay.training._network import Phase
+from bitreplay.training._subject import Subject, default_preprocessing, first_network, next_network
 from bitreplay.training._trained import TrainedNetwork
 
-__all__ = ["Frame", "Precision", "launch"]
+__all__ = ["Place", "Precision", "launch"]
 
 Precision = Literal["32-true", "bf16-mixed"]
 
 
 @dataclass(frozen=True)
-class Frame:
-    """What the network's file says beside what the training finds out."""
+class Place:
+    """Where a training runs, and what it shows; none of it changes the result but the precision."""
 
-    backbone_name: str
-    backbone_options: Mapping[str, Any]
-    classes: npt.NDArray[np.int64]
-    description: Mapping[str, Any]
+    accelerator: str
+    devices: int
+    nodes: int
+    precision: Precision
+    progress: bool
 
 
-def launch(job: Job, frame: Frame, *, accelerator: str, devices: int, nodes: int, precision: Precision) -> None:
-    """Train, on one process per device; afterwards the job's folder holds the network, and no checkpoint."""
+def launch(
+    subject: Subject,
+    phase: Phase,
+    start: TrainedNetwork | None,
+    folder: Path,
+    key: str,
+    description: Mapping[str, Any],
+    place: Place,
+) -> None:
+    """Train, on one process per device; afterwards the folder holds the network, and no checkpoint."""
     try:
         from lightning_fabric import Fabric
+
+        from bitreplay.training._loop import Job
     except ImportError:
         raise InputError("training needs Lightning Fabric: pip install 'bitreplay[training]'") from None
+    task, options = subject.task, subject.options
+    prepared = subject.preprocessing or default_preprocessing(subject.name, task, subject.backbone_options)
+    if options.image_sizes:
+        prepared = replace(prepared, size=options.image_sizes[-1])
+    network = first_network(subject, phase.binarizer) if start is None else next_network(start, subject, phase)
+    data = (*_arrays(task.train, task.classes), *_arrays(task.test, task.classes))
+    job = Job(network, phase, options, prepared, *data, subject.seed, folder, key, place.progress)
+    # What the file says beside what the training finds out.
+    about = (subject.name, dict(subject.backbone_options), dict(description))
+    before = {} if start is None else start.accuracy
+
     strategy = "auto"
-    if devices * nodes > 1:
+    if place.devices * place.nodes > 1:
         # Several nodes are started by torchrun or SLURM. On one node this process starts the others, and they run
         # nothing but the training; Fabric's "ddp" would run the whole calling script once more in each.
-        started_outside = nodes > 1 or "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ
+        started_outside = place.nodes > 1 or "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ
         strategy = "ddp" if started_outside else "ddp_spawn"
-    fabric = Fabric(accelerator=accelerator, devices=devices, num_nodes=nodes, precision=precision, strategy=strategy)
-    fabric.launch(partial(_train_and_save, job=job, frame=frame))
+    fabric = Fabric(
+        accelerator=place.accelerator,
+        devices=place.devices,
+        num_nodes=place.nodes,
+        precision=place.precision,
+        strategy=strategy,
+    )
+    fabric.launch(partial(_train_and_save, job=job, classes=task.classes, about=about, before=before))
 
 
-def _train_and_save(fabric: Any, job: Job, frame: Frame) -> None:
+def _train_and_save(
+    fabric: Any,
+    job: Any,
+    classes: npt.NDArray[np.int64],
+    about: tuple[str, Mapping[str, Any], Mapping[str, Any]],
+    before: Mapping[str, float | None],
+) -> None:
     from bitreplay.training._loop import train
 
-    network, accuracy = train(fabric, job)
+    network, measured = train(fabric, job)
     if fabric.global_rank == 0:
         network = network.cpu()
         weight, bias = np.empty((0, 0), np.float32), np.empty(0, np.float32)
         if isinstance(network.head, nn.Linear):
             weight, bias = network.head.weight.detach().numpy(), network.head.bias.detach().numpy()
+        names = {"start": "plain_then_binarized", "end": job.phase.name}
+        if job.phase.binarizer == "none":
+            names.pop("start")  # nothing was put in
+        accuracy = {**before, **{names[when]: value for when, value in measured.items() if when in names}}
+        classifier = network.head if isinstance(network.head, BinaryClassifier) else None
         TrainedNetwork(
             network.backbone,
             network.binarizer,
             weight,
             bias,
             job.preprocessing,
-            frame.classes,
+            classes,
             accuracy,
             job.key,
-            frame.backbone_name,
-            frame.backbone_options,
-            frame.description,
-            network.head if isinstance(network.head, BinaryClassifier) else None,
+            *about,
+            classifier,
         ).save(job.folder)
         remove_checkpoint(job.folder)
     fabric.barrier()
+
+
+def _arrays(samples: Samples, classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """Images, and the place of each one's class among `classes`."""
+    place = {int(label): index for index, label in enumerate(classes)}
+    return samples.images, np.array([place[int(label)] for label in samples.labels], dtype=np.int64)

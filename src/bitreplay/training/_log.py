@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+from bitreplay._floor.files import write_text
 
 __all__ = ["COLUMNS", "TrainingLog", "training_log"]
 
@@ -49,9 +49,7 @@ class TrainingLog:
         table = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-        temporary = self._path.with_name(f".{self._path.name}.{secrets.token_hex(4)}.part")
-        temporary.write_text(text.getvalue(), encoding="utf-8")
-        os.replace(temporary, self._path)
+        write_text(self._path, text.getvalue())
         if self._writer is not None:
             for name in ("learning_rate", "loss", "train_accuracy", "test_accuracy", "images_per_second"):
                 if rows[-1][name] is not None:

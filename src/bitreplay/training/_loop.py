@@ -1,8 +1,8 @@
-"""The training loop: task 0, from the first step to the last.
+"""The training loop: one phase of task 0, from the first step to the last.
 
 In the flow **images → features → bits → head → class** it trains the whole line. Read it from top to bottom: `train`
-runs the epochs of all phases, `_train_epoch` the steps of one, `_evaluate` measures. Lightning Fabric knows the device,
-the precision and the other processes; every random number comes from (seed, phase, epoch, step).
+runs the epochs, `_train_epoch` the steps of one, `_evaluate` measures. Lightning Fabric knows the device, the precision
+and the other processes; every random number comes from (seed, phase, epoch, step).
 """
 
 from __future__ import annotations
@@ -10,24 +10,73 @@ from __future__ import annotations
 import copy
 import dataclasses
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from lightning_fabric import Fabric
 from torch.nn.functional import cross_entropy
 
-from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
+from bitreplay._floor.seeds import mix_seed
+from bitreplay.backbones import Preprocessing
+from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.nn import binary_layers, keep_clipped
 from bitreplay.training._checkpoint import Position, read_checkpoint, write_checkpoint
-from bitreplay.training._job import Job
 from bitreplay.training._log import TrainingLog, training_log
-from bitreplay.training._network import Network
+from bitreplay.training._network import Network, Phase
 from bitreplay.training._options import TrainingOptions
 
-__all__ = ["train"]
+__all__ = ["Job", "train"]
 
 EVALUATION_BATCH = 500
 ORDER, AUGMENTATION, LAYERS = range(3)  # what a seed is for
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a phase of the training needs, in one piece that can be sent to other processes."""
+
+    network: Network
+    phase: Phase
+    options: TrainingOptions
+    preprocessing: Preprocessing  # of the finished network
+    train_images: npt.NDArray[np.uint8]  # (N, H, W, C)
+    train_labels: npt.NDArray[np.int64]  # 0 to n_classes - 1
+    test_images: npt.NDArray[np.uint8]
+    test_labels: npt.NDArray[np.int64]
+    seed: int
+    folder: Path  # of checkpoint and log
+    key: str  # says which training the checkpoint belongs to
+    progress: bool
+
+    @property
+    def batch_size(self) -> int:
+        """Images per step; all there are, if they are fewer than the options ask for."""
+        return min(self.options.batch_size, len(self.train_images))
+
+    @property
+    def steps(self) -> int:
+        """Steps per epoch; images that do not fill a batch wait for the next epoch's order."""
+        return len(self.train_images) // self.batch_size
+
+    def rate_at(self, epoch: float) -> float:
+        """Learning rate after so many epochs of the phase."""
+        phase = self.phase
+        return self.options.rate_at(phase.schedule, phase.learning_rate, epoch, phase.epochs)
+
+    def image_size(self, epoch: int) -> int | None:
+        """Size that images have in an epoch; None leaves them as they are."""
+        growing = self.options.image_size_at(epoch, self.phase.epochs) if self.phase.number == 0 else None
+        return growing or self.preprocessing.size
+
+    def work(self, epoch: int) -> int:
+        """What one step of an epoch costs, up to a factor: its pixels."""
+        size = self.image_size(epoch)
+        height, width = self.train_images.shape[1:3] if size is None else (size, size)
+        return int(self.batch_size * height * width)
 
 
 def train(fabric: Fabric, job: Job) -> tuple[Network, dict[str, float | None]]:
@@ -44,37 +93,29 @@ def train(fabric: Fabric, job: Job) -> tuple[Network, dict[str, float | None]]:
         for array in (job.train_images, job.train_labels, job.test_images, job.test_labels)
     )
     position = read_checkpoint(job.folder, job.key, network, optimizer)
-    plan = [(phase, epoch) for phase in range(len(job.phases)) for epoch in range(job.phases[phase].epochs)]
-    work = [job.steps * job.work(phase, epoch) for phase, epoch in plan]
-    done = plan.index((position.phase, position.epoch)) if (position.phase, position.epoch) in plan else len(plan)
-
+    work = [job.steps * job.work(epoch) for epoch in range(job.phase.epochs)]
     is_first = fabric.global_rank == 0
+    if is_first and job.phase.number and not position.epoch:  # what the thermometer costs without this phase
+        position.accuracy["start"] = _evaluate(fabric, job, network, test_images, test_labels)
+
     tensorboard, progress = is_first, is_first and job.progress
-    with training_log(job.folder, work, done, tensorboard=tensorboard, progress=progress) as log:
-        for phase_index, epoch in plan[done:]:
-            phase = job.phases[phase_index]
-            network.binarize = phase.binarize
-            if epoch == 0:
-                optimizer.state.clear()  # a phase begins without the momentum of the one before
+    with training_log(job.folder, work, position.epoch, tensorboard=tensorboard, progress=progress) as log:
+        if is_first and position.rows:  # a kill may have come between the checkpoint and the log
+            log.write(position.rows)
+        for epoch in range(position.epoch, job.phase.epochs):
             began = time.perf_counter()
-            row = _train_epoch(fabric, job, model, fabric_optimizer, images, labels, phase_index, epoch, log)
+            row = _train_epoch(fabric, job, model, fabric_optimizer, images, labels, epoch, log)
             row["seconds"] = round(time.perf_counter() - began, 2)
             row["images_per_second"] = round(job.steps * job.batch_size / (time.perf_counter() - began), 1)
-
-            ends = epoch + 1 == phase.epochs
-            following = (phase_index + 1, 0) if ends else (phase_index, epoch + 1)
-            position = Position(*following, [*position.rows, row], dict(position.accuracy))
+            position = Position(epoch + 1, [*position.rows, row], dict(position.accuracy))
             if not is_first:
                 continue
             row["test_accuracy"] = None
+            ends = epoch + 1 == job.phase.epochs
             if ends or (epoch + 1) % job.options.evaluate_every == 0:
                 row["test_accuracy"] = _evaluate(fabric, job, network, test_images, test_labels)
             if ends:
-                position.accuracy[phase.name] = row["test_accuracy"]
-                if network.binarizer is not None and not phase.binarize:  # what the thermometer costs without phase 2
-                    network.binarize = True
-                    accuracy = _evaluate(fabric, job, network, test_images, test_labels)
-                    position.accuracy[f"{phase.name}_then_binarized"] = accuracy
+                position.accuracy["end"] = row["test_accuracy"]
             write_checkpoint(job.folder, job.key, position, network, optimizer)
             log.write(position.rows)
     return network, position.accuracy
@@ -103,35 +144,33 @@ def _train_epoch(
     optimizer: Any,
     images: torch.Tensor,
     labels: torch.Tensor,
-    phase_index: int,
     epoch: int,
     log: TrainingLog,
 ) -> dict[str, Any]:
     """Train one epoch; returns its row of the log."""
-    options, phase = job.options, job.phases[phase_index]
+    options, phase = job.options, job.phase
     rank, processes = fabric.global_rank, fabric.world_size
-    size, work = job.image_size(phase_index, epoch), job.work(phase_index, epoch)
+    size, work = job.image_size(epoch), job.work(epoch)
     prepare = dataclasses.replace(job.preprocessing, size=size)
     augment = _augmentation(options, job.train_images.shape[1:])
-    generator = torch.Generator().manual_seed(mix_seed(job.seed, ORDER, phase_index, epoch))
+    generator = torch.Generator().manual_seed(mix_seed(job.seed, ORDER, phase.number, epoch))
     order = torch.randperm(len(images), generator=generator).to(images.device)
     loss_sum, right, seen = torch.zeros((), device=fabric.device), torch.zeros((), device=fabric.device), 0
 
     model.train()
     with _forked_random_state(fabric.device):  # for layers that draw, such as dropout
         for step in range(job.steps):
-            learning_rate = options.learning_rate_at(phase.learning_rate, epoch + step / job.steps, phase.epochs)
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate
+                group["lr"] = job.rate_at(epoch + step / job.steps)
             batch = order[step * job.batch_size : (step + 1) * job.batch_size]
             batch = batch[rank::processes]  # each process has its share of every batch
             pixels = prepare.to_float(images[batch])
             if augment is not None:
-                pixels = augment(pixels, job.seed, AUGMENTATION, phase_index, epoch, step, rank)
+                pixels = augment(pixels, job.seed, AUGMENTATION, phase.number, epoch, step, rank)
             pixels = prepare.normalise(prepare.resize(pixels))
             target = labels[batch]
 
-            torch.manual_seed(mix_seed(job.seed, LAYERS, phase_index, epoch, step, rank))
+            torch.manual_seed(mix_seed(job.seed, LAYERS, phase.number, epoch, step, rank))
             scores = model(pixels)
             loss = cross_entropy(scores, target, label_smoothing=options.label_smoothing)
             fabric.backward(loss)
@@ -146,7 +185,7 @@ def _train_epoch(
         "phase": phase.name,
         "epoch": epoch + 1,
         "image_size": job.train_images.shape[1] if size is None else size,
-        "learning_rate": options.learning_rate_at(phase.learning_rate, epoch, phase.epochs),
+        "learning_rate": job.rate_at(epoch),
         "loss": round(loss_sum.item() / seen, 5),
         "train_accuracy": round(right.item() / seen, 5),
     }

@@ -14,7 +14,7 @@ from torch import nn
 from bitreplay.binarizers import Binarizer, Heaviside, Native, Thermometer
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryClassifier
-from bitreplay.training._options import HeadForm, TrainingOptions
+from bitreplay.training._options import HeadForm, Schedule, TrainingOptions
 
 __all__ = ["BinarizerName", "Network", "Phase", "build_network", "phases_of"]
 
@@ -22,24 +22,18 @@ BinarizerName = Literal["thermometer", "heaviside", "native", "none"]
 
 
 class Network(nn.Module):
-    """Backbone, binarizer and a classifier G.
+    """Backbone, binarizer and a classifier G; without a binarizer, G sees the features themselves."""
 
-    `binarize` switches the binarizer on and off; off, G sees the features themselves.
-    """
-
-    def __init__(
-        self, backbone: nn.Module, binarizer: Binarizer | None, head: nn.Linear | BinaryClassifier, *, binarize: bool
-    ) -> None:
+    def __init__(self, backbone: nn.Module, binarizer: Binarizer | None, head: nn.Linear | BinaryClassifier) -> None:
         super().__init__()
         self.backbone = backbone
         self.binarizer = binarizer
         self.head = head
-        self.binarize = binarize
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """Scores (N, classes) of normalised images (N, C, H, W)."""
         features = self.backbone(images)
-        if self.binarize and self.binarizer is not None:
+        if self.binarizer is not None:
             features = self.binarizer(features)  # bits forward, a straight-through gradient backward
         scores: torch.Tensor = self.head(features)
         return scores
@@ -50,20 +44,27 @@ class Phase:
     """A stretch of the training with one learning-rate schedule."""
 
     name: str
+    number: int  # 0 or 1: the random numbers of a phase are its own
     epochs: int
     learning_rate: float
-    binarize: bool
+    schedule: Schedule
+    binarizer: BinarizerName  # what is put in, and trained with
 
 
 def phases_of(options: TrainingOptions, binarizer: BinarizerName) -> tuple[Phase, ...]:
-    """The phases of the training: two with a thermometer, one otherwise (sec. 3.3)."""
+    """The phases of the training: two with a thermometer, one otherwise (sec. 3.3).
+
+    A thermometer is put in after the first, whether the second has any epochs or not.
+    """
+    first = ("plain", 0, options.epochs, options.learning_rate, options.schedule)
+    second = (1, options.ste_epochs, options.ste_learning_rate, options.ste_schedule)
+    if binarizer == "thermometer":
+        return Phase(*first, "none"), Phase("straight_through", *second, binarizer)
     if binarizer == "none":
-        return (Phase("plain", options.epochs, options.learning_rate, binarize=False),)
-    if binarizer in ("heaviside", "native"):  # its projection is a layer like any other, there from the beginning
-        return (Phase("binarized", options.epochs, options.learning_rate, binarize=True),)
-    plain = Phase("plain", options.epochs, options.learning_rate, binarize=False)
-    straight_through = Phase("straight_through", options.ste_epochs, options.ste_learning_rate, binarize=True)
-    return (plain, straight_through) if options.ste_epochs else (plain,)
+        return (Phase(*first, "none"), *([Phase("continued", *second, "none")] if options.continued else []))
+    # Projection or signs are layers like any other, there from the beginning; both binarizers get as many epochs.
+    epochs = options.epochs + (options.ste_epochs if binarizer == "heaviside" else 0)
+    return (Phase("binarized", 0, epochs, options.learning_rate, options.schedule, binarizer),)
 
 
 def build_network(
@@ -92,7 +93,7 @@ def build_network(
     classifier = (
         _binary(n_inputs, n_classes, generator) if head == "binary" else _linear(n_inputs, n_classes, generator)
     )
-    return Network(backbone, made, classifier, binarize=binarizer in ("heaviside", "native"))
+    return Network(backbone, made, classifier)
 
 
 def _linear(n_inputs: int, n_classes: int, generator: torch.Generator) -> nn.Linear:

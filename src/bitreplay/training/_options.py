@@ -1,4 +1,4 @@
-"""How task 0 is trained: the options, and sets of them by name.
+"""How task 0 is trained: the options, and the learning rates that follow from them.
 
 In the flow images → features → bits → memory/head → class they govern the training of the backbone, the only part that
 is ever trained for long.
@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from bitreplay._arguments import integer
+from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
-from bitreplay.training._schedule import Augmentation, Optimizer, Schedule, annealed
 
-__all__ = ["PRESETS", "PRESET_BACKBONES", "TrainingOptions"]
+__all__ = ["Augmentation", "HeadForm", "Optimizer", "Schedule", "TrainingOptions", "annealed"]
 
+Schedule = Literal["steps", "one_cycle", "cosine"]
+Augmentation = Literal["none", "paper", "strong"]
+Optimizer = Literal["sgd", "adam"]
 HeadForm = Literal["linear", "binary"]
-
-ADDED = ("optimizer", "head")  # options of later versions; with their defaults, trainings are what they were before
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ class TrainingOptions:
     Parameters
     ----------
     epochs : int
-        Epochs of the first phase, without the thermometer (of the only phase for a Heaviside binarizer).
+        Epochs of the first phase, without the thermometer.
     ste_epochs : int
-        Epochs of the second phase, with the thermometer and a straight-through gradient.
+        Epochs of the second phase, with the thermometer and a straight-through gradient. A Heaviside binarizer, which
+        has one phase, is trained for the epochs of both.
     batch_size : int
         Images per step, over all devices together.
     learning_rate, ste_learning_rate : float
@@ -41,6 +42,8 @@ class TrainingOptions:
     schedule : {"steps", "one_cycle", "cosine"}
         Learning rate over a phase: times `step_factor` every `step_every` epochs; a linear rise over the first `warmup`
         of the phase and a half cosine down to zero; or that half cosine alone.
+    ste_schedule : {"steps", "one_cycle", "cosine"}
+        The same over the second phase.
     step_every, step_factor, warmup
         See `schedule`.
     augmentation : {"none", "paper", "strong"}
@@ -57,6 +60,9 @@ class TrainingOptions:
         clipped after every step of either, and never decay.
     head : {"linear", "binary"}
         G: a linear layer, or :class:`bitreplay.nn.BinaryClassifier`.
+    continued : bool
+        Train the second phase without a binarizer too, where there is none: the control that shows what the phase adds
+        by being more training.
     """
 
     epochs: int = 160  # sec. 4.1
@@ -68,6 +74,7 @@ class TrainingOptions:
     nesterov: bool = False
     weight_decay: float = 5e-4  # not in the paper; LUCIR's and PyCIL's, the field's default
     schedule: Schedule = "steps"  # sec. 4.1
+    ste_schedule: Schedule = "cosine"  # ours: the paper does not say; a constant rate would undo what phase 1 annealed
     step_every: int = 50  # sec. 4.1
     step_factor: float = 0.1  # sec. 4.1
     warmup: float = 0.2
@@ -77,6 +84,7 @@ class TrainingOptions:
     evaluate_every: int = 1
     optimizer: Optimizer = "sgd"  # sec. 4.1
     head: HeadForm = "linear"  # sec. 4.1
+    continued: bool = False
 
     def __post_init__(self) -> None:
         for name in ("epochs", "ste_epochs", "batch_size", "step_every", "evaluate_every"):
@@ -94,6 +102,7 @@ class TrainingOptions:
             raise InputError("nesterov needs a momentum above 0")
         for name, kind in (
             ("schedule", Schedule),
+            ("ste_schedule", Schedule),
             ("augmentation", Augmentation),
             ("optimizer", Optimizer),
             ("head", HeadForm),
@@ -107,111 +116,52 @@ class TrainingOptions:
         for size in self.image_sizes:
             integer("each of image_sizes", size, 1)
 
-    def determinants(self) -> dict[str, Any]:
-        """The options that results depend on: those of later versions only where they differ from their defaults.
+    def determinants(self, *, second_phase: bool) -> dict[str, Any]:
+        """The options that a network depends on after its first phase, or after its second.
 
-        The keys of cached networks are made of them, and trainings of earlier versions must be found again.
+        The keys of cached networks are made of them. A first phase does not depend on what follows, so trainings with
+        different second phases share it.
 
         Examples
         --------
-        >>> "optimizer" in TrainingOptions().determinants()
+        >>> "ste_epochs" in TrainingOptions().determinants(second_phase=False)
         False
-        >>> TrainingOptions(optimizer="adam").determinants()["optimizer"]
-        'adam'
         """
-        unchanged = {field.name for field in fields(self) if getattr(self, field.name) == field.default}
-        return {name: value for name, value in asdict(self).items() if name not in unchanged or name not in ADDED}
+        without = {"evaluate_every"}  # which only looks on
+        if not second_phase:
+            without |= {"ste_epochs", "ste_learning_rate", "ste_schedule", "continued"}
+        return {name: value for name, value in asdict(self).items() if name not in without}
 
-    def learning_rate_at(self, highest: float, epoch: float, epochs: int) -> float:
+    def rate_at(self, schedule: Schedule, highest: float, epoch: float, epochs: int) -> float:
         """Learning rate after `epoch` (a fraction is a part of an epoch) of a phase of `epochs`.
 
         Examples
         --------
         >>> options = TrainingOptions()
-        >>> [round(options.learning_rate_at(0.1, epoch, 160), 6) for epoch in (0, 49.9, 50, 159)]
+        >>> [round(options.rate_at("steps", 0.1, epoch, 160), 6) for epoch in (0, 49.9, 50, 159)]
         [0.1, 0.1, 0.01, 0.0001]
+        >>> [round(options.rate_at("cosine", 0.01, epoch, 50), 6) for epoch in (0, 25, 50)]
+        [0.01, 0.005, 0.0]
         """
-        if self.schedule == "steps":
+        if schedule == "steps":
             return highest * self.step_factor ** int(epoch // self.step_every)
-        return annealed(highest, epoch / epochs, self.warmup if self.schedule == "one_cycle" else 0.0)
+        return annealed(highest, epoch / epochs, self.warmup if schedule == "one_cycle" else 0.0)
 
-    def image_size_at(self, epoch: int) -> int | None:
-        """Image size in an epoch of the first phase; None leaves images as they are."""
+    def image_size_at(self, epoch: int, epochs: int) -> int | None:
+        """Image size in an epoch of a first phase of so many; None leaves images as they are."""
         if not self.image_sizes:
             return None
-        return self.image_sizes[epoch * len(self.image_sizes) // self.epochs]
+        return self.image_sizes[epoch * len(self.image_sizes) // epochs]
 
 
-PRESETS: dict[str, TrainingOptions] = {
-    "paper": TrainingOptions(),
-    # Ours: for 50 classes of CIFAR-100, two CPU cores and the slim ResNet-18 below: 36 minutes by the time of a step on
-    # idle cores, 48 beside other work. Images of 28 pixels would take nearly as long as those of 32.
-    "cpu": TrainingOptions(
-        epochs=24,
-        ste_epochs=3,
-        learning_rate=0.2,
-        ste_learning_rate=0.05,
-        nesterov=True,
-        schedule="one_cycle",
-        augmentation="strong",
-        image_sizes=(16, 24, 32),
-        evaluate_every=6,
-    ),
-    # Ours: seconds on a CPU, for scikit-learn's 8x8 digits and the small CNN. Digits have a direction: no flips.
-    "digits": TrainingOptions(
-        epochs=12,
-        ste_epochs=6,
-        batch_size=32,
-        learning_rate=0.1,
-        ste_learning_rate=0.05,
-        nesterov=True,
-        schedule="one_cycle",
-        augmentation="none",
-    ),
-    # Ours: for comparisons in which every method trains its own network, task by task, on a CPU.
-    "small": TrainingOptions(
-        epochs=8,
-        ste_epochs=2,
-        batch_size=64,
-        ste_learning_rate=0.03,
-        schedule="one_cycle",
-        evaluate_every=5,
-    ),
-    # Ours: 54 minutes on two busy CPU cores, with 50 classes of CIFAR-100 and the binary network of ~1 Mb, which then
-    # has 39.6 % of the test images right.
-    "cpu_binary": TrainingOptions(
-        epochs=20,
-        learning_rate=5e-3,  # ours: of 1e-3, 5e-3 and 2e-2, the lowest loss after 120 steps on ten classes at 16 px
-        schedule="one_cycle",
-        augmentation="paper",
-        evaluate_every=5,
-        optimizer="adam",
-        head="binary",  # ours: in the same trial ahead of a linear one
-    ),
-    # Ours: for the small QuickNet below, a hybrid network: binary weights inside, others at its ends. On 50 classes of
-    # CIFAR-100 90 s an epoch on one core; 58.8 % of the test images right after both phases.
-    "cpu_hybrid": TrainingOptions(
-        epochs=16,
-        ste_epochs=3,
-        learning_rate=5e-3,
-        ste_learning_rate=1e-3,
-        schedule="one_cycle",
-        augmentation="paper",
-        image_sizes=(64,),
-        evaluate_every=5,
-        optimizer="adam",
-    ),
-}
+def annealed(highest: float, done: float, warmup: float = 0.0) -> float:
+    """Learning rate after a share `done` of a training: a linear rise over the first `warmup`, half a cosine to zero.
 
-# The backbone, with its options, that each preset was made for.
-PRESET_BACKBONES: dict[str, tuple[str, dict[str, Any]]] = {
-    "paper": ("resnet18", {}),
-    "cpu": ("resnet18", {"width": 48, "stem_stride": 2}),
-    "digits": ("small_cnn", {}),
-    "small": ("resnet18", {"width": 16, "stem_stride": 2}),
-    "cpu_binary": ("binary_vgg", {}),
-    "cpu_hybrid": (
-        "quicknet",
-        {"weights": None, "blocks": (2, 2, 2, 2), "filters": (32, 64, 128, 256), "tap": "pooled", "image_size": 64},
-    ),
-}
+    Examples
+    --------
+    >>> [round(annealed(0.1, done, warmup=0.2), 3) for done in (0, 0.1, 0.2, 0.6, 1)]
+    [0.0, 0.05, 0.1, 0.05, 0.0]
+    """
+    if done < warmup:
+        return highest * done / warmup
+    return highest * (1 + math.cos(math.pi * (done - warmup) / (1 - warmup))) / 2

@@ -17,12 +17,11 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.backbones._build import option_names
-from bitreplay.binarizers import Binarizer
-from bitreplay.binarizers._rebuild import rebuild
+from bitreplay.binarizers import Binarizer, rebuild
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.memory._file import Tensors, read, write
 from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import as_arrays
 
@@ -112,7 +111,7 @@ class TrainedNetwork:
         if self.classifier is not None:
             tensors.update(as_arrays(self.classifier, CLASSIFIER))
         Path(folder).mkdir(parents=True, exist_ok=True)
-        write(Path(folder) / NETWORK, "network", content, tensors)
+        write_file(Path(folder) / NETWORK, "network", content, tensors)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], backbone: nn.Module | None = None) -> TrainedNetwork:
@@ -126,7 +125,7 @@ class TrainedNetwork:
             A network like the one that was trained, if it was one of the user's; it takes the weights.
         """
         path = Path(folder) / NETWORK
-        content, tensors = read(path)
+        content, tensors = read_file(path)
         if content.get("kind") != "network":
             raise FileFormatError(f"{path} is not a trained network")
         try:

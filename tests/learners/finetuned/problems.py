@@ -3,19 +3,17 @@
 import numpy as np
 
 from bitreplay.data import load_dataset, make_scenario
-from bitreplay.learners.finetuned import (
-    EEIL,
-    EWC,
-    IL2A,
-    LUCIR,
-    PASS,
-    FullFineTuning,
-    FullJoint,
-    ICaRL,
-    LwFMC,
-    TrainableGBM,
-    Workplace,
-)
+from bitreplay.learners import TrainingContext
+from bitreplay.learners.finetuned._eeil import EEIL
+from bitreplay.learners.finetuned._ewc import EWC
+from bitreplay.learners.finetuned._fine_tuning import FullFineTuning
+from bitreplay.learners.finetuned._gbm_trainable import TrainableGBM
+from bitreplay.learners.finetuned._icarl import ICaRL
+from bitreplay.learners.finetuned._il2a import IL2A
+from bitreplay.learners.finetuned._joint import FullJoint
+from bitreplay.learners.finetuned._lucir import LUCIR
+from bitreplay.learners.finetuned._lwf_mc import LwFMC
+from bitreplay.learners.finetuned._pass import PASS
 from bitreplay.training import TrainingOptions
 
 WIDTH = 4  # of the network
@@ -42,6 +40,7 @@ VARIANTS = {
     "LUCIR": (LUCIR, {"exemplars": 5}, lambda n, t: 5 * n * IMAGE),
     "LwF-MC": (LwFMC, {}, lambda n, t: 0),
     "EWC": (EWC, {"fisher_samples": 40}, lambda n, t: BACKBONE * FLOAT),
+    "EWC all": (EWC, {"fisher_samples": 40, "outputs": "all"}, lambda n, t: BACKBONE * FLOAT),
     "PASS": (PASS, {"learning_rate": 0.01}, lambda n, t: (n * D + 1) * FLOAT),
     "IL2A": (IL2A, {"learning_rate": 0.01}, lambda n, t: n * (D + D * D) * FLOAT),
     "TrainableGBM": (TrainableGBM, {"prototypes": 2}, lambda n, t: 2 * D * 8 * n),
@@ -56,7 +55,7 @@ VARIANTS = {
 def make(variant, seed=0, budget=TRAINING):
     kind, options, _ = VARIANTS[variant]
     learner = kind(**options, seed=seed)
-    learner.use(Workplace("small_cnn", {"width": WIDTH}, budget, "cpu"))
+    learner.use(TrainingContext("small_cnn", {"width": WIDTH}, budget, "cpu"))
     return learner
 
 

@@ -9,8 +9,7 @@ import torch
 
 from bitreplay.data import Samples, Task, from_arrays
 from bitreplay.errors import InputError
-from bitreplay.learners import FINETUNED
-from bitreplay.learners.finetuned import Workplace
+from bitreplay.learners import LEARNERS, TrainingContext
 from tests.learners.finetuned.problems import ORDER, SIZES, VARIANTS, accuracy, make, same, scenario
 
 every = pytest.mark.parametrize("variant", VARIANTS)
@@ -38,9 +37,9 @@ def learned(variant, n_tasks=3):
 
 
 def test_every_method_is_covered():
-    assert {variant.split()[0] for variant in VARIANTS} == FINETUNED.keys()
-    assert all(type(make(variant)) is FINETUNED[variant.split()[0]] for variant in VARIANTS)
-    assert all(method.name == name for name, method in FINETUNED.items())
+    assert {variant.split()[0] for variant in VARIANTS} == {*LEARNERS} - {*LEARNERS.on_frozen_encoders()}
+    assert all(type(make(variant)) is LEARNERS[variant.split()[0]] for variant in VARIANTS)
+    assert all(method.name == name for name, method in LEARNERS.items())
 
 
 @every
@@ -114,7 +113,7 @@ def test_bad_tasks_are_refused_and_change_nothing(variant):
         with pytest.raises(InputError, match="learned from uint8 images"):
             learner.predict(images)
     with pytest.raises(InputError, match="its network cannot change"):
-        learner.use(Workplace())
+        learner.use(TrainingContext())
     assert same(learner.state_dict(), before)
 
 
@@ -151,6 +150,7 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
         ("LUCIR", {"margin": float("nan")}),
         ("EWC", {"old_share": 2}),
         ("EWC", {"clip": 0}),
+        ("EWC", {"outputs": "old"}),
         ("PASS", {"prototype_weight": -1}),
         ("IL2A", {"semantic_weight": None}),
         ("TrainableGBM", {"prototypes": 0}),
@@ -161,11 +161,11 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
 )
 def test_options_are_checked_when_given(name, options):
     with pytest.raises(InputError, match=next(iter(options))):
-        FINETUNED[name](**options)
+        LEARNERS[name](**options)
 
 
 def test_own_options_win_over_the_budget_and_the_budget_over_what_was_published():
-    learner = FINETUNED["LUCIR"](epochs=7, learning_rate=0.5)
+    learner = LEARNERS["LUCIR"](epochs=7, learning_rate=0.5)
     assert (learner.recipe.epochs, learner.recipe.base_epochs, learner.recipe.batch_size) == (7, 7, 128)
     assert learner.recipe.milestones == (0.5, 0.75)
     budgeted = make("LUCIR").recipe
@@ -174,10 +174,10 @@ def test_own_options_win_over_the_budget_and_the_budget_over_what_was_published(
 
 def test_a_backbone_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="no backbone 'resnet81'"):
-        Workplace("resnet81")
+        TrainingContext("resnet81")
 
 
 @pytest.mark.parametrize("device", ["abacus", *([] if torch.cuda.is_available() else ["cuda"])])
 def test_a_device_that_is_not_there_is_refused_before_anything_is_learned(device):
     with pytest.raises(InputError, match=f"device '{device}' cannot be used"):
-        Workplace(device=device)
+        TrainingContext(device=device)

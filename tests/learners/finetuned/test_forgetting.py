@@ -3,8 +3,7 @@
 import pytest
 
 from bitreplay.data import load_dataset, make_scenario
-from bitreplay.learners import FINETUNED
-from bitreplay.learners.finetuned import Workplace
+from bitreplay.learners import LEARNERS, TrainingContext
 from bitreplay.training import TrainingOptions
 from tests.learners.finetuned.problems import accuracy
 
@@ -12,10 +11,10 @@ scenario = make_scenario(load_dataset("digits"), sizes=[4, 3, 3], order=1)
 TRAINING = TrainingOptions(epochs=6, ste_epochs=0, batch_size=32, schedule="one_cycle", augmentation="none")
 
 
-@pytest.mark.parametrize("name", FINETUNED)
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in LEARNERS.on_frozen_encoders()])
 def test_old_classes_are_kept_by_all_but_fine_tuning(name):
-    learner = FINETUNED[name]()
-    learner.use(Workplace("small_cnn", {"width": 8}, TRAINING, "cpu"))
+    learner = LEARNERS[name]()
+    learner.use(TrainingContext("small_cnn", {"width": 8}, TRAINING, "cpu"))
     for task in scenario:
         learner.learn(task)
     first, everything = accuracy(learner, scenario[0].test), accuracy(learner, scenario.test_seen(2))

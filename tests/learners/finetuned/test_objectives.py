@@ -138,16 +138,18 @@ def test_lucir_adds_direction_and_margin_to_the_cosine_loss():
     torch.testing.assert_close(look.new_weight, imprinted(features, among_new, look.old.head.weight))
 
 
-def test_ewc_trains_new_outputs_and_holds_the_backbone():
-    learner, kept, (look,) = second_task("EWC", fisher_samples=10_000, old_share=0.25)
-    assert look.trainable == [False, True]
+@pytest.mark.parametrize("variant", ["EWC", "EWC all"])
+def test_ewc_trains_new_outputs_or_all_and_holds_the_backbone(variant):
+    learner, kept, (look,) = second_task(variant, fisher_samples=10_000, old_share=0.25)
+    first = N_OLD if variant == "EWC" else 0
+    assert look.trainable == [variant == "EWC all", True]
     moved, begin, penalty = dict(look.network.backbone.named_parameters()), 0, 0.0
     for name, value in look.old.backbone.named_parameters():
         fisher = kept["fisher"][begin : begin + value.numel()].reshape(value.shape)
         penalty += float((fisher * (moved[name] - value).detach().numpy() ** 2).sum()) / 2
         begin += value.numel()
     assert penalty > 0
-    expected = cross_entropy(look.logits[:, N_OLD:], look.classes - N_OLD).item() + 5000 * penalty
+    expected = cross_entropy(look.logits[:, first:], look.classes - first).item() + 5000 * penalty
     assert look.value == pytest.approx(expected, **NEAR)
 
     pixels = learner.preprocessing(torch.from_numpy(scenario[1].train.images))

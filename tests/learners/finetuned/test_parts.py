@@ -11,10 +11,10 @@ from torch.nn.functional import cross_entropy
 
 from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.errors import InputError
-from bitreplay.learners.finetuned import Recipe
 from bitreplay.learners.finetuned._eeil import EEILAugmentation
 from bitreplay.learners.finetuned._exemplars import herd
 from bitreplay.learners.finetuned._network import CosineHead, GrowingNetwork, LinearHead, without_last_relu
+from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import encode, fit
 from bitreplay.learners.frozen._nearest_mean import unit
 from bitreplay.training import PRESETS

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, pad
 
-from bitreplay.data._augmentation import mix_seed
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.learners.finetuned._exemplars import WithExemplars
 from bitreplay.learners.finetuned._learner import Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
@@ -122,10 +122,10 @@ class EEIL(WithExemplars):
     Outputs are distilled task by task, and five images of each class are there for balanced training:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = EEIL(exemplars=5, epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     >>> learner.network.head.sizes, learner.kept["exemplars"].shape, learner.memory_bits() == 5 * 4 * 8 * 8 * 8

@@ -1,14 +1,17 @@
 """EWC, elastic weight consolidation (Kirkpatrick et al., PNAS 2017): weights that mattered are held where they were.
 
-How much a weight mattered is the diagonal of the Fisher information. For classes that arrive without exemplars FACIL
-(Masana et al., TPAMI 2022) holds the backbone only and trains the outputs of the new task by themselves; so do we.
+How much a weight mattered is the diagonal of the Fisher information. The paper says nothing of classes that arrive one
+task after the other. Two ways are in use. FACIL (Masana et al., TPAMI 2022) holds the backbone and trains the outputs
+of the new task by themselves (`outputs="new"`): old classes are kept well, and new ones hardly win against them, as the
+two kinds of outputs never met. PyCIL trains all outputs together (`outputs="all"`): new classes are learned, and the
+outputs of the old ones, which get no sample, give way. Its lower bound is the same training with a strength of 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,15 +19,17 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.arguments import integer, number, one_of
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._method import check_number
 
 __all__ = ["EWC", "diagonal_fisher", "elastic_penalty"]
+
+Outputs = Literal["new", "all"]
 
 SAMPLES = 4  # what a seed is for, beside those of the base
 
@@ -78,6 +83,8 @@ class EWC(FineTunedLearner):
         Largest Fisher information that counts.
     fisher_samples : int
         Samples of a task that it is measured on.
+    outputs : {"new", "all"}
+        Which outputs the loss compares: those of the new classes by themselves, the others being frozen; or all.
     base_epochs, epochs : int, optional
         Passes over the samples of task 0, and of each later task; by default what the preset says.
     batch_size : int, optional
@@ -92,10 +99,10 @@ class EWC(FineTunedLearner):
     What it keeps does not grow with the classes: a number for each of the backbone's 940 weights.
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = EWC(fisher_samples=5, epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     ...     print(len(learner.classes), learner.memory_bits() == 940 * 32)
@@ -106,6 +113,7 @@ class EWC(FineTunedLearner):
     strength: float = 5000.0  # FACIL, approach/ewc.py: --lamb
     old_share: float = 0.5  # FACIL: --alpha
     clip: float = 1e-4  # PyCIL, models/ewc.py: fishermax; without it a step of SGD can overshoot
+    outputs: Outputs = "new"  # FACIL, approach/ewc.py: the loss without exemplars
     fisher_samples: int = 1000  # ours: FACIL takes all, but by the square of a batch's gradient, which is cheaper
 
     name: ClassVar[str] = "EWC"
@@ -118,15 +126,18 @@ class EWC(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("strength", self.strength, 0)
-        check_number("old_share", self.old_share, 0)
+        number("strength", self.strength, 0)
+        number("old_share", self.old_share, 0)
         if self.old_share > 1:
             raise InputError(f"old_share must lie between 0 and 1; got {self.old_share!r}")
-        check_number("clip", self.clip, 0, above=True)
-        check_number("fisher_samples", self.fisher_samples, 1, whole=True)
+        number("clip", self.clip, above=0)
+        integer("fisher_samples", self.fisher_samples, 1)
+        one_of("outputs", self.outputs, Outputs)
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
-        network.head.freeze_old()
+        first = self.known if self.outputs == "new" else 0
+        if first:
+            network.head.freeze_old()
         anchors: dict[str, torch.Tensor] = {}
         fisher: dict[str, torch.Tensor] = {}
         if old is not None:
@@ -134,8 +145,8 @@ class EWC(FineTunedLearner):
             fisher = _split(self.kept["fisher"], anchors)
 
         def loss(batch: Batch) -> torch.Tensor:
-            logits = network(batch.pixels)[:, self.known :]
-            plain = cross_entropy(logits, batch.targets - self.known)
+            logits = network(batch.pixels)[:, first:]
+            plain = cross_entropy(logits, batch.targets - first)
             if not fisher:
                 return plain
             return plain + self.strength * elastic_penalty(network.backbone, anchors, fisher)

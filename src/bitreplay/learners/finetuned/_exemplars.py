@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._floor.arguments import integer
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
-from bitreplay.learners.frozen._method import check_number
 from bitreplay.learners.frozen._nearest_mean import unit
 
 __all__ = ["WithExemplars", "herd"]
@@ -63,7 +63,7 @@ class WithExemplars(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("exemplars", self.exemplars, 1, whole=True)
+        integer("exemplars", self.exemplars, 1)
 
     def _with_exemplars(self, images: Images, targets: Labels) -> tuple[Images, Labels]:
         """Samples of new classes, and the exemplars of old ones behind them."""

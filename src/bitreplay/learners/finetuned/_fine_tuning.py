@@ -33,11 +33,11 @@ class FullFineTuning(FineTunedLearner):
     After a second task hardly any image of the first is recognised:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
     >>> learner = FullFineTuning(epochs=1)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in (first, second):
     ...     learner.learn(task)
     >>> bool((learner.predict(first.test) == first.test.labels).mean() < 0.1), learner.memory_bits()
@@ -45,6 +45,7 @@ class FullFineTuning(FineTunedLearner):
     """
 
     name: ClassVar[str] = "FullFineTuning"
+    bound: ClassVar[str] = "lower bound: the whole network is trained, and nothing is done against forgetting"
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         self._fit(network, images, targets, lambda batch: cross_entropy(network(batch.pixels), batch.targets))

@@ -6,29 +6,34 @@ and the prototypes follow it: how often each bit flips is measured on the new ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.arguments import number
+from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Thermometer
-from bitreplay.data import Samples
+from bitreplay.bits import PackedBits
+from bitreplay.data import Samples, Task
 from bitreplay.errors import InputError
+from bitreplay.gbm import GBMOptions, GBMState, head_of, state_content, state_from_content
+from bitreplay.heads import VERSION as HEADS_VERSION
 from bitreplay.learners._learner import Arrays
+from bitreplay.learners._text import from_text, to_text
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._pass import PASS_RECIPE, feature_distance
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._gbm import GBM, HeadName
-from bitreplay.learners.frozen._method import check_number
-from bitreplay.memory import BinaryMemory
+from bitreplay.memory import BinaryMemory, Label
 
 __all__ = ["TrainableGBM", "flip_rates", "followed"]
+
+HeadName = Literal["closed_form", "replay", "bayes"]
 
 STE_SHARE = 0.25  # ours: the last quarter of task 0's epochs has the thermometer in (sec. 3.3, phase 2)
 STE_RATE = 0.1  # ours: at a tenth of the learning rate, as in the preset "paper" for a frozen backbone
@@ -104,15 +109,15 @@ class TrainableGBM(FineTunedLearner):
     Prototypes of old classes follow the backbone, without any old image:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
     >>> learner = TrainableGBM(prototypes=1, epochs=1, learning_rate=0.03)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> learner.learn(first)
-    >>> before = learner.gbm.memory.mixture(0).prototypes
+    >>> before = learner.memory.mixture(0).prototypes
     >>> learner.learn(second)
-    >>> bool((learner.gbm.memory.mixture(0).prototypes != before).any()), learner.memory_bits() == 1 * 32 * 8 * 4
+    >>> bool((learner.memory.mixture(0).prototypes != before).any()), learner.memory_bits() == 1 * 32 * 8 * 4
     (True, True)
     """
 
@@ -129,11 +134,30 @@ class TrainableGBM(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("distillation_weight", self.distillation_weight, 0)
+        number("distillation_weight", self.distillation_weight, 0)
         if not isinstance(self.follow, bool):  # a word such as "no" would mean yes
             raise InputError(f"follow must be true or false; got {self.follow!r}")
         self.thermometer = Thermometer(self.p)
-        self.gbm = self._gbm({})  # refuses options out of range
+        self._options()  # refuses what is out of range
+        self.state: GBMState | None = None
+
+    def _options(self) -> GBMOptions:
+        return GBMOptions(self.prototypes, self.bits, self.head, calibrate=False)
+
+    @property
+    def version(self) -> str:
+        """Its own version, and that of memory and heads."""
+        return f"{super().version}.{HEADS_VERSION}"
+
+    @property
+    def memory(self) -> BinaryMemory | None:
+        """All that is kept of the classes, which it knows by their places in the learning order."""
+        return None if self.state is None else self.state.memory
+
+    def learn(self, task: Task) -> None:
+        """Learn the classes of a task, with its training samples only."""
+        super().learn(task)
+        self.state = self._learned
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         if old is None:
@@ -161,41 +185,46 @@ class TrainableGBM(FineTunedLearner):
 
     def _pseudo_exemplars(self, n: int, n_new: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
         """Bits of old classes, as many of each as there are samples of a new one in a batch of `n` (eq. 6)."""
-        memory = self.gbm.memory
+        assert self.state is not None
+        memory = self.state.memory
         seed = int(torch.randint(2**62, (1,), generator=generator))
         bits, classes = memory.draw(round(n * self.known / n_new), memory.labels, np.random.default_rng(seed))
         return torch.from_numpy(bits), torch.from_numpy(classes)
 
     def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
         bits = self.thermometer.pack(self._encode(network, images))
-        gbm = self._gbm(self.kept)
-        if self.network is not None and self.follow:
+        state = self.state
+        if state is None or self.network is None:
+            fingerprint = self.thermometer.fingerprint(bits.n_features // self.p, self.context.backbone)
+            state = GBMState.empty(self._options(), self.thermometer, fingerprint, first_draw(self.seed))
+        elif self.follow:
             before = self.thermometer.pack(self._encode(self.network, images))
-            moved = followed(gbm.memory, *flip_rates(before.unpack(), bits.unpack()))
-            gbm.learned = {**gbm.learned, "memory": moved}
-        gbm.partial_fit(bits, targets)  # adds the new classes, and makes the head anew for all
-        self.gbm = gbm
-        return gbm.state_dict()
-
-    def _gbm(self, state: Mapping[str, npt.NDArray[Any]]) -> GBM:
-        """Memory and head, which know a class by its place in the learning order; empty where there is no state."""
-        gbm = GBM(prototypes=self.prototypes, bits=self.bits, p=self.p, head=self.head, seed=self.seed)
-        gbm.use(self.thermometer, self.workplace.backbone)
-        if state:
-            gbm.load_state_dict(state)
-        return gbm
+            moved = followed(state.memory, *flip_rates(before.unpack(), bits.unpack()))
+            state = replace(state, memory=moved)
+        samples: dict[Label, PackedBits] = {int(label): bits[targets == label] for label in np.unique(targets)}
+        self._learned = state.learned(samples)  # adds the new classes, and makes the head anew for all
+        content, rest, tensors = state_content(self._learned)
+        return {**tensors, "content": to_text({**content, "state": rest})}
 
     def _loaded(self) -> None:
-        self.gbm = self._gbm(self.kept)
+        arrays = dict(self.kept)
+        content = from_text(arrays["content"])
+        memory = BinaryMemory.from_content(content, arrays, "the state")
+        head = head_of(content["state"])
+        assert head is not None
+        self.state = state_from_content(memory, content["state"], arrays, self._options(), head)
 
     def predict(self, samples: Samples | Images) -> Labels:
         """A class for every image, numbered as the data set numbers them."""
-        return np.asarray(self.classes[self.gbm.predict(self.thermometer.pack(self._features(samples)))])
+        bits = self.thermometer.pack(self._features(samples))
+        assert self.state is not None
+        places = np.array(self.state.labels)[self.state.scores(bits).argmax(1)]
+        return np.asarray(self.classes[places])
 
     def memory_bits(self) -> int:
         """Size of the memory as the paper counts it: prototypes per class times D times q."""
-        return self.gbm.memory_bits()
+        return 0 if self.state is None else self.state.memory.size_bits
 
     def working_set_bits(self) -> int:
         """Weights of the head that decides from the memory."""
-        return self.gbm.working_set_bits()
+        return 0 if self.state is None else 8 * self.state.head.nbytes

@@ -7,19 +7,19 @@ paper has "iCaRL-CNN", which decides by the outputs; iCaRL itself decides by the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from torch.nn import functional
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._exemplars import WithExemplars
 from bitreplay.learners.finetuned._learner import Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._method import check_word
 from bitreplay.learners.frozen._nearest_mean import unit
 
 __all__ = ["ICARL_RECIPE", "ICaRL", "icarl_loss"]
@@ -78,10 +78,10 @@ class ICaRL(WithExemplars):
     Five images of each class are kept; decisions read the mean of their features, 32 numbers:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = ICaRL(output="nme", exemplars=5, epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     >>> learner.memory_bits() == 5 * 4 * 8 * 8 * 8, learner.working_set_bits() == 4 * 32 * 32
@@ -95,7 +95,7 @@ class ICaRL(WithExemplars):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_word("output", self.output, get_args(Output))
+        one_of("output", self.output, Output)
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         def loss(batch: Batch) -> torch.Tensor:

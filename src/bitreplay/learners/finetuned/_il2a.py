@@ -15,13 +15,13 @@ import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.arguments import number
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork, LinearHead
 from bitreplay.learners.finetuned._pass import PASS_RECIPE, TEMPERATURE, feature_distance
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._method import check_number
 
 __all__ = ["IL2A", "augmented_logits", "mixed_classes", "pair_number"]
 
@@ -130,10 +130,10 @@ class IL2A(FineTunedLearner):
     No image is kept, but a mean and a covariance of 32 features for each class:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = IL2A(epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     >>> learner.network.head.sizes  # outputs of mixed classes were there only in training
@@ -151,8 +151,8 @@ class IL2A(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("semantic_weight", self.semantic_weight, 0)
-        check_number("distillation_weight", self.distillation_weight, 0)
+        number("semantic_weight", self.semantic_weight, 0)
+        number("distillation_weight", self.distillation_weight, 0)
 
     def _n_outputs(self, n_classes: int) -> int:
         return n_classes + n_classes * (n_classes - 1) // 2

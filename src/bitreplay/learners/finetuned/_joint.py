@@ -35,11 +35,11 @@ class FullJoint(FineTunedLearner):
     Old classes are not forgotten, as every image is kept, 8 x 8 bytes each:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> scenario = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
     >>> learner = FullJoint(epochs=1)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in scenario:
     ...     learner.learn(task)
     >>> test, n_train = scenario.test_seen(1), sum(len(task.train) for task in scenario)
@@ -48,6 +48,7 @@ class FullJoint(FineTunedLearner):
     """
 
     name: ClassVar[str] = "FullJoint"
+    bound: ClassVar[str] = "upper bound: the whole network is trained on all data"
     memory_arrays: ClassVar[tuple[str, ...]] = ("images",)
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:

@@ -7,7 +7,7 @@ and, where that is not simply the largest output, how it decides (`_scores`).
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
@@ -17,31 +17,34 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.arguments import integer, number
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
 from bitreplay.data import Samples, Task
-from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation, mix_seed
+from bitreplay.data._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays
+from bitreplay.learners._learner import Arrays, Learner, Place
+from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHead
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._task import numbered_samples
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
-from bitreplay.learners.finetuned._workplace import Workplace
-from bitreplay.learners.frozen._method import check_number, from_text, to_text
 from bitreplay.training._checkpoint import as_arrays
-from bitreplay.training._train import default_preprocessing
+from bitreplay.training._subject import default_preprocessing
 
 __all__ = ["FineTunedLearner", "Images", "Labels"]
 
 Images = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
 
+TRAINING_VERSION = 1  # of the loop and the networks that all methods share
 BACKBONE_WEIGHTS, HEAD_WEIGHTS, TRAINING = range(3)  # what a seed is for
 
 
 @dataclass(kw_only=True, eq=False)
-class FineTunedLearner(ABC):
-    """Base of the methods: see the module's docstring. It is a :class:`bitreplay.learners.Learner`.
+class FineTunedLearner(Learner):
+    """Base of the methods: see the module's docstring.
 
     Attributes
     ----------
@@ -51,7 +54,7 @@ class FineTunedLearner(ABC):
         None before the first task.
     kept : mapping of str to ndarray
         What `_remember` gave last. `memory_arrays` names those that count as memory.
-    workplace : Workplace
+    context : TrainingContext
         Which network is trained, how much and where.
 
     Examples
@@ -74,7 +77,6 @@ class FineTunedLearner(ABC):
     learning_rate: float | None = None
     seed: int = 0
 
-    name: ClassVar[str]
     published: ClassVar[Recipe] = Recipe()
     memory_arrays: ClassVar[tuple[str, ...]] = ()
     head_kind: ClassVar[type[Head]] = LinearHead
@@ -82,14 +84,14 @@ class FineTunedLearner(ABC):
     def __post_init__(self) -> None:
         for option in ("base_epochs", "epochs", "batch_size"):
             if getattr(self, option) is not None:
-                check_number(option, getattr(self, option), 1, whole=True)
+                integer(option, getattr(self, option), 1)
         if self.learning_rate is not None:
-            check_number("learning_rate", self.learning_rate, 0, above=True)
-        check_number("seed", self.seed, 0, whole=True)
+            number("learning_rate", self.learning_rate, above=0)
+        integer("seed", self.seed, 0)
         self.classes: Labels = np.empty(0, dtype=np.int64)
         self.network: GrowingNetwork | None = None
         self.kept: Mapping[str, npt.NDArray[Any]] = {}
-        self.workplace = Workplace()
+        self.context = TrainingContext()
         self.image_shape: tuple[int, ...] = ()
         self.preprocessing = Preprocessing()
 
@@ -131,9 +133,14 @@ class FineTunedLearner(ABC):
         return len(self.classes)
 
     @property
+    def version(self) -> str:
+        """Version of what it computes, and of the training that all share: part of the key of its runs."""
+        return f"{self.VERSION}.{TRAINING_VERSION}"
+
+    @property
     def recipe(self) -> Recipe:
         """How it trains: as published or within the budget, with what its own options say."""
-        budget = self.workplace.budget
+        budget = self.context.budget
         recipe = self.published if budget is None else self.published.within(budget)
         own = {
             option: value
@@ -180,22 +187,27 @@ class FineTunedLearner(ABC):
 
     # ------------------------------------------------------------------ learning and deciding
 
-    def use(self, workplace: Workplace) -> None:
+    def use(self, context: TrainingContext) -> None:
         """Say which network is to be trained, how much and where; before the first task."""
         if self.known:
             raise InputError(f"{self.name} has learned classes already: its network cannot change")
-        self.workplace = workplace
+        self.context = context
+
+    def learner_in(self, place: Place) -> FineTunedLearner:
+        """Itself, with the network that a run asks for."""
+        self.use(place.training_context())
+        return self
 
     def notes(self) -> dict[str, str]:
         """What a reader of results must know of the network."""
-        return {"encoder": f"{self.workplace.backbone}, trained in every task"}
+        return {"encoder": f"{self.context.backbone}, trained in every task"}
 
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
         images, targets = numbered_samples(task, self.name, self.classes, self.image_shape)
         if self.network is None:
             self.image_shape = images.shape[1:]
-            self.preprocessing = default_preprocessing(self.workplace.backbone, task, self.workplace.backbone_options)
+            self.preprocessing = default_preprocessing(self.context.backbone, task, self.context.backbone_options)
             network, old = self._new_network(), None
         else:  # what is trained is a copy: where that fails, nothing has changed
             network, old = copy.deepcopy(self.network), self.network.eval().requires_grad_(False)
@@ -211,7 +223,7 @@ class FineTunedLearner(ABC):
         features = torch.from_numpy(self._features(samples))
         with torch.inference_mode():
             return np.asarray(
-                self.classes[self._scores(features.to(self.workplace.torch_device())).argmax(1).cpu().numpy()]
+                self.classes[self._scores(features.to(self.context.torch_device())).argmax(1).cpu().numpy()]
             )
 
     def _features(self, samples: Samples | Images) -> npt.NDArray[np.float32]:
@@ -225,12 +237,12 @@ class FineTunedLearner(ABC):
         return self._encode(self.network, images)
 
     def _new_network(self) -> GrowingNetwork:
-        backbone, n_features = self.workplace.new_backbone(self.image_shape, self._generator(BACKBONE_WEIGHTS))
+        backbone, n_features = self.context.new_backbone(self.image_shape, self._generator(BACKBONE_WEIGHTS))
         return GrowingNetwork(self._backbone(backbone), self.head_kind(n_features))
 
     def _placed(self, network: GrowingNetwork) -> GrowingNetwork:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # twice as fast on a CPU
-        return network.to(self.workplace.torch_device())
+        return network.to(self.context.torch_device())
 
     def _generator(self, *purpose: int) -> torch.Generator:
         """A generator that depends on the seed and on how much was learned: a reloaded method goes on alike."""
@@ -256,8 +268,8 @@ class FineTunedLearner(ABC):
             raise InputError(f"{self.name} has not learned any class yet: call learn first")
         about = {
             "name": self.name,
-            "backbone": self.workplace.backbone,
-            "backbone_options": dict(self.workplace.backbone_options),
+            "backbone": self.context.backbone,
+            "backbone_options": dict(self.context.backbone_options),
             "preprocessing": asdict(self.preprocessing),
             "image_shape": list(self.image_shape),
             "outputs": list(self.network.head.sizes),
@@ -270,7 +282,7 @@ class FineTunedLearner(ABC):
         fresh = copy.copy(self)  # it is filled first: where that fails, nothing has changed
         try:
             about = from_text(state["method"])
-            if (about["name"], about["backbone"]) != (self.name, self.workplace.backbone):
+            if (about["name"], about["backbone"]) != (self.name, self.context.backbone):
                 raise ValueError(f"it is one of {about['name']} with a {about['backbone']}")
             fresh.image_shape = tuple(about["image_shape"])
             own = about["preprocessing"]
@@ -291,5 +303,5 @@ class FineTunedLearner(ABC):
             raise InputError(f"this is not a state of {self.name}: {error}") from None
         self.__dict__.update(fresh.__dict__)
 
-    def _loaded(self) -> None:  # noqa: B027
+    def _loaded(self) -> None:
         """Make what follows from `kept` and is not in it; most methods have nothing to do."""

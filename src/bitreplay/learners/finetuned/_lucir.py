@@ -15,12 +15,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from bitreplay._floor.arguments import integer, number
 from bitreplay.learners.finetuned._exemplars import WithExemplars
 from bitreplay.learners.finetuned._learner import Images, Labels
 from bitreplay.learners.finetuned._network import CosineHead, GrowingNetwork, Head, without_last_relu
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._method import check_number
 
 __all__ = ["LUCIR", "imprinted", "less_forget", "margin_ranking"]
 
@@ -104,11 +104,11 @@ class LUCIR(WithExemplars):
     Directions of old classes stay while new ones are learned:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
     >>> learner = LUCIR(exemplars=5, epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> learner.learn(first)
     >>> before = learner.network.head.weight
     >>> learner.learn(second)
@@ -132,8 +132,8 @@ class LUCIR(WithExemplars):
     def __post_init__(self) -> None:
         super().__post_init__()
         for option in ("less_forget_weight", "margin", "margin_weight"):
-            check_number(option, getattr(self, option), 0)
-        check_number("rivals", self.rivals, 1, whole=True)
+            number(option, getattr(self, option), 0)
+        integer("rivals", self.rivals, 1)
 
     def _backbone(self, backbone: nn.Module) -> nn.Module:
         return without_last_relu(backbone)  # the authors' modified_resnet_cifar.py

@@ -40,11 +40,11 @@ class LwFMC(FineTunedLearner):
     Without any memory, a part of the old images is still recognised, where fine-tuning recognises none:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> first, second = make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4)
     >>> learner = LwFMC(epochs=1)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in (first, second):
     ...     learner.learn(task)
     >>> bool((learner.predict(first.test) == first.test.labels).mean() > 0.1), learner.memory_bits()

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.arguments import number
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-from bitreplay.learners.frozen._method import check_number
 from bitreplay.learners.frozen._nearest_mean import class_means
 
 __all__ = ["PASS", "PASS_RECIPE", "TEMPERATURE", "common_radius", "feature_distance", "rotated"]
@@ -90,10 +90,10 @@ class PASS(FineTunedLearner):
     In training a class has four outputs, one per rotation; decisions read one. A mean of 32 numbers is kept:
 
     >>> from bitreplay.data import load_dataset, make_scenario
-    >>> from bitreplay.learners import Workplace
+    >>> from bitreplay.learners import TrainingContext
     >>> from bitreplay.training import PRESETS
     >>> learner = PASS(epochs=1, batch_size=128)
-    >>> learner.use(Workplace("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
+    >>> learner.use(TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], "cpu"))
     >>> for task in make_scenario(load_dataset("digits"), sizes=[2, 2], classes=4):
     ...     learner.learn(task)
     >>> learner.network.head.sizes, learner.working_set_bits() == 4 * (32 + 1) * 32
@@ -111,8 +111,8 @@ class PASS(FineTunedLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("prototype_weight", self.prototype_weight, 0)
-        check_number("distillation_weight", self.distillation_weight, 0)
+        number("prototype_weight", self.prototype_weight, 0)
+        number("distillation_weight", self.distillation_weight, 0)
 
     def _n_outputs(self, n_classes: int) -> int:
         return ROTATIONS * n_classes

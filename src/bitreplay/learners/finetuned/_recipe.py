@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from bitreplay.training import TrainingOptions
-from bitreplay.training._schedule import Augmentation, Optimizer, Schedule, annealed
+from bitreplay.training._options import Augmentation, Optimizer, Schedule, annealed
 
 __all__ = ["Recipe"]
 

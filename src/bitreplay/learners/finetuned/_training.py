@@ -15,8 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
-from bitreplay.data._augmentation import mix_seed
 from bitreplay.data._progress import progress
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe

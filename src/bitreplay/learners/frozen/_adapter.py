@@ -7,54 +7,30 @@ features or bits, whichever the method uses.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays, FrozenClassifier, Inputs
-from bitreplay.learners.frozen._code import OnBits
-from bitreplay.learners.frozen._memory_head import MemoryAndHead
-from bitreplay.learners.frozen._method import from_text, to_text
+from bitreplay.learners._learner import Arrays, Inputs, Learner, Uses
+from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners.frozen._method import FeatureSource, FrozenMethod
+from bitreplay.memory import BinaryMemory
 
 if TYPE_CHECKING:
-    from bitreplay.binarizers import Binarizer
-    from bitreplay.bits import PackedBits
     from bitreplay.data import Samples, Task
 
 __all__ = ["FrozenLearner"]
 
 
-class FeatureSource(Protocol):
-    """What the adapter needs of an encoder; :class:`bitreplay.encoder.Encoder` is one."""
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-
-    @property
-    def key(self) -> str:
-        """What determines its features, as a hash."""
-
-    @property
-    def binarizer(self) -> Binarizer | None:
-        """The binarizer that it was trained with, if any."""
-
-    def features(self, samples: Samples | npt.NDArray[np.uint8], /) -> npt.NDArray[np.float32]:
-        """Features (N, d)."""
-
-    def bits(self, samples: Samples | npt.NDArray[np.uint8], binarizer: Binarizer, /) -> PackedBits:
-        """Packed bits."""
-
-
-class FrozenLearner:
+class FrozenLearner(Learner):
     """A learner made of a method on features or bits, and the frozen encoder that makes them.
 
     Parameters
     ----------
-    classifier : FrozenClassifier
-        The method: one of :data:`bitreplay.learners.LEARNERS`.
+    method : FrozenMethod
+        One of :data:`bitreplay.learners.LEARNERS`, or one's own.
     encoder : Encoder
         Makes features and bits of images. If it was trained with a binarizer, methods on bits use that one; else
         theirs is calibrated on task 0's features.
@@ -66,9 +42,9 @@ class FrozenLearner:
     >>> from bitreplay.backbones import Preprocessing
     >>> from bitreplay.data import load_dataset, make_scenario
     >>> from bitreplay.encoder import Encoder
-    >>> from bitreplay.learners.frozen import StreamingLDA
+    >>> from bitreplay.learners import LEARNERS
     >>> pixels = Encoder(lambda images: images.flatten(1), Preprocessing((0.5,), (0.5,)), name="pixels")
-    >>> learner = FrozenLearner(StreamingLDA(), pixels)
+    >>> learner = FrozenLearner(LEARNERS["StreamingLDA"](), pixels)
     >>> for task in make_scenario(load_dataset("digits"), tasks=5):
     ...     learner.learn(task)
     >>> digits = load_dataset("digits").test
@@ -76,51 +52,70 @@ class FrozenLearner:
     True
     """
 
-    def __init__(self, classifier: FrozenClassifier, encoder: FeatureSource) -> None:
-        self.classifier = classifier
+    def __init__(self, method: FrozenMethod, encoder: FeatureSource) -> None:
+        self.method = method
         self.encoder = encoder
-        if isinstance(classifier, MemoryAndHead):
-            classifier.tail = getattr(encoder, "tail", None)  # few encoders have one
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """The method's."""
-        return self.classifier.name
+        return self.method.name
+
+    @property
+    def uses(self) -> Uses:
+        """Features or bits."""
+        return self.method.uses
+
+    @property
+    def version(self) -> str:
+        """The method's."""
+        return self.method.version
+
+    @property
+    def random(self) -> bool:
+        """Whether another seed may give another result."""
+        return self.method.random
+
+    @property
+    def memory(self) -> BinaryMemory | None:
+        """The method's binary memory, if it has one."""
+        return self.method.memory
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know of the encoder."""
+        return self.encoder.notes()
 
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
-        method = self.classifier
-        if isinstance(method, OnBits) and method.uses == "bits" and not len(method.classes):
-            if self.encoder.binarizer is not None:
-                method.use(self.encoder.binarizer, self.encoder.name)
-            else:
+        method = self.method
+        if not len(method.classes):
+            method.begin(self.encoder)
+            if method.needs_calibration:
                 method.calibrate(self.encoder.features(task.train), self.encoder.name)
         method.partial_fit(self._inputs(task.train), task.train.labels)
 
     def predict(self, samples: Samples | npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """A class for every image, numbered as the data set numbers them."""
-        return self.classifier.predict(self._inputs(samples))
+        return self.method.predict(self._inputs(samples))
 
     def _inputs(self, samples: Samples | npt.NDArray[np.uint8]) -> Inputs:
-        method = self.classifier
-        if method.uses == "features":
+        if self.method.uses == "features":
             return self.encoder.features(samples)
-        code = method.code if isinstance(method, OnBits) else self.encoder.binarizer
-        if code is None:
+        if self.method.code is None:
             raise InputError(f"{self.name} has not learned any task yet: its bits have no thresholds")
-        return self.encoder.bits(samples, code)
+        return self.encoder.bits(samples, self.method.code)
 
     def memory_bits(self) -> int:
         """What the method keeps of the classes learned so far."""
-        return self.classifier.memory_bits()
+        return self.method.memory_bits()
 
     def working_set_bits(self) -> int:
         """What a decision of the method reads; the encoder is not counted."""
-        return self.classifier.working_set_bits()
+        return self.method.working_set_bits()
 
     def state_dict(self) -> Arrays:
         """All that the method learned, and which encoder it belongs to."""
-        return {**self.classifier.state_dict(), "encoder": to_text({"key": self.encoder.key})}
+        return {**self.method.state_dict(), "encoder": to_text({"key": self.encoder.key})}
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `state_dict` of a learner with the same options and encoder gave."""
@@ -133,4 +128,5 @@ class FrozenLearner:
             ) from None
         if key != self.encoder.key:
             raise InputError(f"this state was learned with the encoder {key!r}; this learner has {self.encoder.key!r}")
-        self.classifier.load_state_dict(own)
+        self.method.begin(self.encoder)
+        self.method.load_state_dict(own)

@@ -8,40 +8,35 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from bitreplay.binarizers import Binarizer, Heaviside, Thermometer
-from bitreplay.binarizers._rebuild import rebuild
+from bitreplay._floor.arguments import integer, one_of
+from bitreplay.binarizers import Binarizer, BinarizerName, Heaviside, Thermometer, calibrated_binarizer, rebuild
+from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Uses
-from bitreplay.learners.frozen._method import Features, Method, check_number, check_word, from_text, to_text
-from bitreplay.memory import Fingerprint
+from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners.frozen._method import Features, FeatureSource, FrozenMethod
 
-__all__ = ["BinarizerName", "OnBits"]
-
-BinarizerName = Literal["thermometer", "heaviside"]
+__all__ = ["OnBits"]
 
 
-class OnBits(Method):
+class OnBits(FrozenMethod):
     """Base of the methods that may use bits.
 
     Attributes
     ----------
-    code : Binarizer or None
-        What makes the bits; None before `use` or `calibrate`.
-    encoder : str
+    encoder_name : str
         Name of the encoder; it becomes part of a memory's fingerprint.
     """
 
     binarizer: BinarizerName
     p: int
     f: int
-    code: Binarizer | None = None
-    encoder: str = ""
+    encoder_name: str = ""
 
     @property
     def uses(self) -> Uses:
@@ -49,36 +44,37 @@ class OnBits(Method):
         return "bits"
 
     def _check_code_options(self) -> None:
-        check_word("binarizer", self.binarizer, get_args(BinarizerName))
-        check_number("p", self.p, 1, whole=True)
-        check_number("f", self.f, 1, whole=True)
+        one_of("binarizer", self.binarizer, BinarizerName)
+        integer("p", self.p, 1)
+        integer("f", self.f, 1)
 
-    def use(self, binarizer: Binarizer, encoder: str = "") -> None:
+    def begin(self, encoder: FeatureSource) -> None:
         """Take the binarizer that an encoder was trained with."""
-        self._set_code(copy.deepcopy(binarizer), encoder)
+        if self.uses == "bits" and encoder.binarizer is not None and not len(self.classes):
+            self.use(encoder.binarizer, encoder.name)
 
-    def calibrate(self, features: Features, encoder: str = "") -> None:
+    def use(self, binarizer: Binarizer, encoder_name: str = "") -> None:
+        """Take a binarizer whose thresholds are known."""
+        self._set_code(copy.deepcopy(binarizer), encoder_name)
+
+    @property
+    def needs_calibration(self) -> bool:
+        """Whether it does not know yet what its bits mean."""
+        return self.uses == "bits" and self.code is None
+
+    def calibrate(self, features: Features, encoder_name: str = "") -> None:
         """Make a binarizer with thresholds that fit the features of task 0: their quantiles.
 
         A Heaviside projection that nobody trained is random, with its thresholds at the medians of the projections.
         """
         features = np.asarray(features, dtype=np.float32)
-        if features.ndim != 2 or not len(features) or not np.isfinite(features).all():
-            raise InputError(f"thresholds need a non-empty matrix of finite features; got shape {features.shape}")
-        code: Binarizer
-        if self.binarizer == "thermometer":
-            code = Thermometer(int(self.p), calibrated=True)
-            code.calibrate(features)
-        else:
-            code = Heaviside(features.shape[1], int(self.f), generator=torch.Generator().manual_seed(self.seed))
-            with torch.no_grad():
-                code.bias.copy_(-torch.from_numpy(np.median(code.project(torch.from_numpy(features)).numpy(), axis=0)))
-        self._set_code(code, encoder)
+        code = calibrated_binarizer(self.binarizer, features, p=int(self.p), f=int(self.f), seed=self.seed)
+        self._set_code(code, encoder_name)
 
-    def _set_code(self, code: Binarizer, encoder: str) -> None:
+    def _set_code(self, code: Binarizer, encoder_name: str) -> None:
         if len(self.classes):
             raise InputError(f"{self.name} has learned classes already: the binarizer of their bits cannot change")
-        self.code, self.encoder = code, encoder
+        self.code, self.encoder_name = code, encoder_name
 
     def _require_code(self) -> Binarizer:
         if self.code is None:
@@ -89,7 +85,7 @@ class OnBits(Method):
         """Identity of the bits, for a memory."""
         code = self._require_code()
         per_feature = code.f if isinstance(code, Heaviside) else code.bits_per_feature
-        return code.fingerprint(n_bits // per_feature, self.encoder)
+        return code.fingerprint(n_bits // per_feature, self.encoder_name)
 
     def _checked(self, X: Any) -> Any:
         X = super()._checked(X)

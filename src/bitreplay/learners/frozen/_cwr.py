@@ -24,12 +24,11 @@ import torch
 from torch import nn
 
 from bitreplay.bits import PackedBits
-from bitreplay.heads import Replay
-from bitreplay.heads._network import make_layers
+from bitreplay.gbm import GBMState
+from bitreplay.heads import Replay, make_layers
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.learners.frozen._method import Labels
-from bitreplay.memory import BinaryMemory
 from bitreplay.nn import BinaryLinear
 
 __all__ = ["LatentReplayCWR", "consolidate", "last_layer"]
@@ -52,14 +51,14 @@ class LatentReplayCWR(LatentReplay):
         What makes bits of the features of an encoder that was not trained with a binarizer.
     p, f : int
         Thermometer bits per feature; width factor of Heaviside.
-    classifier : {"linear", "hidden", "binary", "quicknet_tail"}
+    architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What is trained, as for LatentReplay. Of a binary last layer the latent weights are consolidated.
     epochs, min_steps : int
         Passes over the new samples, and steps at least.
     batch_size : int
         Samples and exemplars of a step.
     learning_rate : float, optional
-        By default one that suits the classifier and its inputs.
+        By default one that suits the architecture and its inputs.
     seed : int
         Of which samples are kept, and of their order in training.
 
@@ -93,14 +92,13 @@ class LatentReplayCWR(LatentReplay):
         return replace(head, module=make)
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
-        learned = super()._learn(X, y, new)
+        state: GBMState = super()._learn(X, y, new)["state"]
         known = len(self.classes)
-        memory: BinaryMemory = learned["memory"]
-        exemplars = [min(self.exemplars, memory.count(label)) for label in memory.labels[:known]]
+        exemplars = [min(self.exemplars, state.memory.count(label)) for label in state.labels[:known]]
         current = np.concatenate([exemplars, np.bincount(y - known, minlength=len(new))]).astype(np.int64)
         past: npt.NDArray[np.int64] = self.learned["past"] if known else np.empty(0, dtype=np.int64)
-        before = last_layer(self.decider.network) if known else None  # type: ignore[attr-defined]
-        network = copy.deepcopy(learned["head"].network)
+        before = last_layer(_network(self.state)) if known else None
+        network = copy.deepcopy(_network(state))
         for name, trained in last_layer(network).named_parameters():
             kept = (
                 before.get_parameter(name).detach().numpy() if before is not None else np.empty((0, *trained.shape[1:]))
@@ -109,7 +107,8 @@ class LatentReplayCWR(LatentReplay):
                 trained.copy_(torch.from_numpy(consolidate(trained.numpy(), kept, past, current)))
         summed = current.copy()
         summed[:known] += past
-        return {**learned, "head": learned["head"].with_network(network), "past": summed}
+        assert isinstance(state.head, Replay)
+        return {"state": replace(state, head=state.head.with_network(network)), "past": summed}
 
     def _to_arrays(self) -> Arrays:
         return {**super()._to_arrays(), "cwr.past": self.learned["past"]}
@@ -117,6 +116,13 @@ class LatentReplayCWR(LatentReplay):
     def _from_arrays(self, arrays: Arrays) -> dict[str, Any]:
         past = arrays["cwr.past"].astype(np.int64)
         return {**super()._from_arrays(arrays), "past": past}
+
+
+def _network(state: GBMState) -> nn.Module:
+    """G of a fitted state."""
+    assert isinstance(state.head, Replay)
+    assert state.head.network is not None
+    return state.head.network
 
 
 def consolidate(
@@ -148,5 +154,5 @@ def consolidate(
 
 
 def last_layer(network: nn.Module) -> nn.Linear | BinaryLinear:
-    """The layer of a classifier that has a row of weights for every class."""
+    """The layer of G that has a row of weights for every class."""
     return [layer for layer in network.modules() if isinstance(layer, nn.Linear | BinaryLinear)][-1]

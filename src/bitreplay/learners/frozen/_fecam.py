@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import blas, lapack
 
+from bitreplay._floor.arguments import integer, number
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._method import Features, Labels, Method, check_number
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means, unit
 
 __all__ = ["FeCAM"]
@@ -26,7 +27,7 @@ SHRINKINGS = 2  # released code, models/fecam.py: "we apply covariance shrinkage
 
 
 @dataclass(kw_only=True, eq=False)
-class FeCAM(Method):
+class FeCAM(FrozenMethod):
     """Mahalanobis distances with a covariance per class. It keeps means and full matrices: n_c * (d + d^2) * 32 bits.
 
     The released code decides by plain means while there is only task 0; here the covariances are used from the start.
@@ -64,10 +65,10 @@ class FeCAM(Method):
     decision_arrays: ClassVar[tuple[str, ...]] = ("means", "factors")
 
     def __post_init__(self) -> None:
-        check_number("power", self.power, 0, above=True)
-        check_number("shrink_diagonal", self.shrink_diagonal, 0, above=True)
-        check_number("shrink_rest", self.shrink_rest, 0)
-        check_number("seed", self.seed, 0, whole=True)
+        number("power", self.power, above=0)
+        number("shrink_diagonal", self.shrink_diagonal, above=0)
+        number("shrink_rest", self.shrink_rest, 0)
+        integer("seed", self.seed, 0)
 
     def _checked(self, X: Features) -> Features:
         X = super()._checked(X)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._floor.arguments import number, one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import Layer, count_steps, linear_scores, shuffled_batches, train_linear
 from bitreplay.learners.frozen._linear_head import check_training_options
 from bitreplay.learners.frozen._linear_svc import train_linear_svc
-from bitreplay.learners.frozen._method import Features, Labels, Method, check_number, check_word
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 from bitreplay.learners.frozen._translated import Translated
 
@@ -22,7 +23,7 @@ Classifier = Literal["svc", "fc"]
 
 
 @dataclass(kw_only=True, eq=False)
-class FeTrIL(Method):
+class FeTrIL(FrozenMethod):
     """A linear classifier on new samples and on samples translated to the means of past classes.
 
     It keeps one float mean per class: n_c * d * 32 bits.
@@ -68,9 +69,9 @@ class FeTrIL(Method):
     decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
 
     def __post_init__(self) -> None:
-        check_word("classifier", self.classifier, get_args(Classifier))
-        check_number("C", self.C, 0, above=True)
-        check_number("tol", self.tol, 0, above=True)
+        one_of("classifier", self.classifier, Classifier)
+        number("C", self.C, above=0)
+        number("tol", self.tol, above=0)
         check_training_options(self)
 
     @property

@@ -47,6 +47,7 @@ class FineTuning(LinearHead):
     """
 
     name: ClassVar[str] = "FineTuning"
+    bound: ClassVar[str] = "lower bound: nothing is done against forgetting"
     decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
 
     def _learn(self, X: Any, y: Labels, new: Labels) -> Arrays:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import count_steps, linear_scores, train_linear
 from bitreplay.learners.frozen._linear_head import check_training_options, scale_of
-from bitreplay.learners.frozen._method import Features, Labels, Method, check_word
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 
 __all__ = ["GaussianReplay"]
@@ -28,7 +29,7 @@ JITTER = 1e-3  # ours: times the mean variance; a covariance of fewer samples th
 
 
 @dataclass(kw_only=True, eq=False)
-class GaussianReplay(Method):
+class GaussianReplay(FrozenMethod):
     """A linear layer trained on new samples and on draws from a Gaussian per past class.
 
     It keeps means and variances, n_c * 2d * 32 bits, or means and full covariances, n_c * (d + d^2) * 32.
@@ -72,7 +73,7 @@ class GaussianReplay(Method):
     decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
 
     def __post_init__(self) -> None:
-        check_word("covariance", self.covariance, get_args(Covariance))
+        one_of("covariance", self.covariance, Covariance)
         check_training_options(self)
 
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:

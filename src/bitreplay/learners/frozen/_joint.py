@@ -50,6 +50,7 @@ class Joint(LinearHead):
     """
 
     name: ClassVar[str] = "Joint"
+    bound: ClassVar[str] = "upper bound: it keeps all training data"
     memory_arrays: ClassVar[tuple[str, ...]] = ("samples",)
     decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
 

@@ -6,21 +6,22 @@ it are the exemplars themselves, and the layer is trained on them exactly as GBM
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._products import product, row_blocks
-from bitreplay.bits import PackedBits
-from bitreplay.classifier._learning import seed_for
+from bitreplay._floor.arguments import integer, one_of
+from bitreplay._floor.seeds import seed_for
+from bitreplay.binarizers import BinarizerName
+from bitreplay.bits import PackedBits, product, row_blocks
+from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.heads import Replay
-from bitreplay.learners.frozen._classifiers import ClassifierName
-from bitreplay.learners.frozen._code import BinarizerName
+from bitreplay.learners.frozen._architectures import Architecture
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
-from bitreplay.learners.frozen._method import Labels, check_number, check_word
-from bitreplay.memory import BinaryMemory, Label
+from bitreplay.learners.frozen._method import Labels
+from bitreplay.memory import Label
 from bitreplay.mixture import Mixture
 
 __all__ = ["LatentReplay", "herd"]
@@ -43,7 +44,7 @@ class LatentReplay(MemoryAndHead):
         What makes bits of the features of an encoder that was not trained with a binarizer.
     p, f : int
         Thermometer bits per feature; width factor of Heaviside.
-    classifier : {"linear", "hidden", "binary", "quicknet_tail"}
+    architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What is trained: a linear layer, one with hidden units, the classifier of the fully binary network, or the part
         of a QuickNet that follows the encoder's tap.
     epochs, min_steps : int
@@ -51,7 +52,7 @@ class LatentReplay(MemoryAndHead):
     batch_size : int
         Samples and exemplars of a step.
     learning_rate : float, optional
-        By default one that suits the classifier and its inputs.
+        By default one that suits the architecture and its inputs.
     seed : int
         Of which samples are kept, and of their order in training.
 
@@ -77,7 +78,7 @@ class LatentReplay(MemoryAndHead):
     binarizer: BinarizerName = "thermometer"
     p: int = 1  # table 1: GBM^T_1 is the best configuration
     f: int = 2  # table 1: GBM^H_2
-    classifier: ClassifierName = "linear"
+    architecture: Architecture = "linear"
     epochs: int = Replay.epochs  # as GBM's replay
     min_steps: int = Replay.min_steps
     batch_size: int = Replay.batch_size
@@ -87,21 +88,25 @@ class LatentReplay(MemoryAndHead):
     name: ClassVar[str] = "LatentReplay"
 
     def __post_init__(self) -> None:
-        check_number("exemplars", self.exemplars, 1, whole=True)
+        integer("exemplars", self.exemplars, 1)
         self._check_code_options()
-        check_number("seed", self.seed, 0, whole=True)
-        check_word("selection", self.selection, get_args(Selection))
+        integer("seed", self.seed, 0)
+        one_of("selection", self.selection, Selection)
         self._check_replay_options()
+
+    def _options(self) -> GBMOptions:
+        return GBMOptions(self.exemplars, 1, self._replay(), calibrate=False)
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
         known = len(self.classes)
         generator = self._generator()
         samples: dict[Label, PackedBits] = {int(label): X[y == known + i] for i, label in enumerate(new)}
-        memory = self.memory.copy() if known else BinaryMemory(1, self._fingerprint(X.n_features))
+        code, fingerprint = self._require_code(), self._fingerprint(X.n_features)
+        before = self.state if known else GBMState.empty(self._options(), code, fingerprint, self.seed)
+        memory = before.memory.copy()
         memory.add_all({label: self._keep(bits, generator) for label, bits in samples.items()})
-        head = self.decider if known else self._replay()
-        head = head.update(memory, self._require_code(), samples, seed_for(self.seed, "head", known))
-        return {"memory": memory, "head": head}
+        head = before.head.update(memory, code, samples, seed_for(self.seed, "head", known))
+        return {"state": replace(before, memory=memory, head=head, calls=before.calls + 1)}
 
     def _keep(self, bits: PackedBits, generator: np.random.Generator) -> Mixture:
         if self.selection == "herding":

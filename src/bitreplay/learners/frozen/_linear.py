@@ -6,7 +6,6 @@ of softmax regression is written out: that takes half the time of automatic diff
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterable, Iterator
 from typing import Protocol
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.learners.frozen._method import Features, Labels
@@ -23,7 +23,6 @@ __all__ = ["DecodedBits", "Layer", "Rows", "count_steps", "linear_scores", "shuf
 
 Layer = tuple[Features, Features]  # weights (classes, inputs) and biases (classes,)
 MIN_STEPS = 500  # ours: as the replay head's; a few passes over small data are too few steps
-SMALL = 2**20  # ours: weights of a layer that one thread trains fastest
 
 
 class Rows(Protocol):
@@ -112,7 +111,7 @@ def train_linear(
         weights[: len(start[0])] = torch.from_numpy(start[0])
         biases[: len(start[1])] = torch.from_numpy(start[1])
     weight_speed, bias_speed = torch.zeros_like(weights), torch.zeros_like(biases)
-    with torch.inference_mode(), _threads_for(weights.numel()):
+    with torch.inference_mode(), torch_threads(weights.numel()):
         for step, (inputs, targets) in enumerate(batches):
             x, y = torch.from_numpy(inputs), torch.from_numpy(targets)
             rate = learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
@@ -133,14 +132,3 @@ def linear_scores(inputs: Features, layer: Layer) -> npt.NDArray[np.float32]:
     """Scores of a linear layer."""
     weights, biases = layer
     return np.asarray(inputs @ weights.T + biases)
-
-
-@contextlib.contextmanager
-def _threads_for(n_weights: int) -> Iterator[None]:
-    """One thread for a small layer: its matrices are too small to share."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if n_weights < SMALL else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._products import row_blocks
-from bitreplay.bits import PackedBits
+from bitreplay._floor.arguments import integer, number, one_of
+from bitreplay.binarizers import BinarizerName
+from bitreplay.bits import PackedBits, row_blocks
 from bitreplay.learners._learner import Uses
-from bitreplay.learners.frozen._code import BinarizerName, OnBits
+from bitreplay.learners.frozen._code import OnBits
 from bitreplay.learners.frozen._linear import (
     DecodedBits,
     Layer,
@@ -21,7 +22,7 @@ from bitreplay.learners.frozen._linear import (
     shuffled_batches,
     train_linear,
 )
-from bitreplay.learners.frozen._method import Features, Labels, check_number, check_word
+from bitreplay.learners.frozen._method import Features, Labels
 
 __all__ = ["LinearHead", "check_training_options", "scale_of"]
 
@@ -41,7 +42,7 @@ class LinearHead(OnBits):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_word("inputs", self.inputs, get_args(Uses))
+        one_of("inputs", self.inputs, Uses)
         self._check_code_options()
         check_training_options(self)
 
@@ -99,8 +100,8 @@ def scale_of(X: Any) -> float:
 
 def check_training_options(method: Any) -> None:
     """Refuse numbers that SGD cannot use."""
-    check_number("epochs", method.epochs, 1, whole=True)
-    check_number("batch_size", method.batch_size, 1, whole=True)
-    check_number("learning_rate", method.learning_rate, 0, above=True)
-    check_number("weight_decay", method.weight_decay, 0)
-    check_number("seed", method.seed, 0, whole=True)
+    integer("epochs", method.epochs, 1)
+    integer("batch_size", method.batch_size, 1)
+    number("learning_rate", method.learning_rate, above=0)
+    number("weight_decay", method.weight_decay, 0)
+    integer("seed", method.seed, 0)

@@ -1,64 +1,79 @@
-"""What GBM and latent replay share: a binary memory of all classes, and a head that decides from it."""
+"""What GBM and latent replay share: the core's state, which is a binary memory and a head that decides from it."""
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from abc import abstractmethod
+from typing import Any
 
+from bitreplay._floor.arguments import number, one_of
 from bitreplay.binarizers import Native
 from bitreplay.bits import PackedBits
-from bitreplay.heads import HEADS, Head, Replay
-from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule
+from bitreplay.gbm import GBMOptions, GBMState, head_of, state_content, state_from_content
+from bitreplay.heads import VERSION as HEADS_VERSION
+from bitreplay.heads import Head, MakeModule, Replay, Scores
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._classifiers import ClassifierName, make_replay
+from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners.frozen._architectures import Architecture, make_replay
 from bitreplay.learners.frozen._code import OnBits
-from bitreplay.learners.frozen._method import check_number, check_word, from_text, to_text
+from bitreplay.learners.frozen._method import FeatureSource
 from bitreplay.memory import BinaryMemory
 
 __all__ = ["MemoryAndHead"]
 
 
 class MemoryAndHead(OnBits):
-    """Base of the methods whose `learned` is a memory and a head.
+    """Base of the methods whose `learned` is a :class:`GBMState`.
 
     Attributes
     ----------
     tail : callable or None
-        ``tail(n_inputs, n_classes)`` makes what follows the encoder's tap, for `classifier="quicknet_tail"`; None for
+        ``tail(n_inputs, n_classes)`` makes what follows the encoder's tap, for `architecture="quicknet_tail"`; None for
         an encoder that is used to its end.
     """
 
-    classifier: ClassifierName
+    architecture: Architecture
     epochs: int
     min_steps: int
     batch_size: int
     learning_rate: float | None
     tail: MakeModule | None = None
 
-    @property
-    def memory(self) -> BinaryMemory:
-        """All that is kept of the classes: it can be saved, merged or read on its own."""
-        self._require_classes()
-        memory: BinaryMemory = self.learned["memory"]
-        return memory
+    def begin(self, encoder: FeatureSource) -> None:
+        """Take the binarizer that an encoder was trained with, and what follows its tap."""
+        self.tail = encoder.tail
+        super().begin(encoder)
 
     @property
-    def decider(self) -> Head:
-        """The head as it was fitted."""
+    def version(self) -> str:
+        """Its own version, and that of memory and heads."""
+        return f"{self.VERSION}.{HEADS_VERSION}"
+
+    @property
+    def state(self) -> GBMState:
+        """Memory and head, and what they will learn next with."""
         self._require_classes()
-        head: Head = self.learned["head"]
-        return head
+        state: GBMState = self.learned["state"]
+        return state
+
+    @property
+    def memory(self) -> BinaryMemory | None:
+        """All that is kept of the classes: it can be saved, merged or read on its own; None before the first."""
+        return self.state.memory if len(self.classes) else None
+
+    @abstractmethod
+    def _options(self) -> GBMOptions:
+        """How the core learns; the head is not fitted."""
 
     def _check_replay_options(self) -> None:
-        check_word("classifier", self.classifier, get_args(ClassifierName))
+        one_of("architecture", self.architecture, Architecture)
         if self.learning_rate is not None:
-            check_number("learning_rate", self.learning_rate, 0, above=True)
+            number("learning_rate", self.learning_rate, above=0)
         self._replay()  # refuses the others where they are out of range
 
     def _replay(self) -> Replay:
         """The replay head as the options want it, not trained yet."""
         return make_replay(
-            self.classifier,
+            self.architecture,
             self.tail,
             signs=isinstance(self.code, Native),
             epochs=self.epochs,
@@ -68,28 +83,23 @@ class MemoryAndHead(OnBits):
         )
 
     def _scores(self, X: PackedBits) -> Scores:
-        return self.decider.scores(X)
+        return self.state.scores(X)
 
     def memory_bits(self) -> int:
         """Size of the memory as the paper counts it: prototypes (or exemplars) per class times D times q."""
-        return self.memory.size_bits if len(self.classes) else 0
+        return self.state.memory.size_bits if len(self.classes) else 0
 
     def working_set_bits(self) -> int:
         """Weights of the head."""
-        return 8 * self.decider.nbytes if len(self.classes) else 0
+        return 8 * self.state.head.nbytes if len(self.classes) else 0
 
     def _to_arrays(self) -> Arrays:
-        content, tensors = self.memory.to_content()
-        options, learned = self.decider.describe()
-        tensors["content"] = to_text({**content, "head": {"name": self.decider.name, **options}})
-        return {**tensors, **{f"head.{name}": value for name, value in learned.items()}}
+        content, state, tensors = state_content(self.state)
+        return {**tensors, "content": to_text({**content, "state": state})}
 
     def _from_arrays(self, arrays: Arrays) -> dict[str, Any]:
         content = from_text(arrays["content"])
-        options = dict(content["head"])
-        name = options.pop("name")
-        blank: Head = self._replay() if name == Replay.name else HEADS[name](**options)
         memory = BinaryMemory.from_content(content, arrays, "the state")
-        tensors = {name.removeprefix("head."): array for name, array in arrays.items() if name.startswith("head.")}
-        head = blank.restore(memory, self._require_code(), tensors, self.seed)
-        return {"memory": memory, "head": head}
+        own, options = head_of(content["state"]), self._options()
+        head: Head = self._replay() if own is None or own.name == Replay.name else own
+        return {"state": state_from_content(memory, content["state"], arrays, options, head)}

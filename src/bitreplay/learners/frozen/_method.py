@@ -6,27 +6,63 @@ it scores samples (`_scores`).
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays, Inputs, Uses
+from bitreplay.learners._learner import Arrays, Inputs, Method, Place, Uses
+from bitreplay.learners._text import from_text, to_text
 
-__all__ = ["Features", "Labels", "Method", "check_number", "check_word", "from_text", "to_text"]
+if TYPE_CHECKING:
+    from bitreplay.binarizers import Binarizer
+    from bitreplay.data import Samples
+    from bitreplay.learners.frozen._adapter import FrozenLearner
+
+__all__ = ["FeatureSource", "Features", "FrozenMethod", "Labels"]
 
 Features = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 
 
-class Method(ABC):
+class FeatureSource(Protocol):
+    """What a method needs of an encoder; :class:`bitreplay.encoder.Encoder` is one."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+
+    @property
+    def key(self) -> str:
+        """What determines its features, as a hash."""
+
+    @property
+    def binarizer(self) -> Binarizer | None:
+        """The binarizer that it was trained with, if any."""
+
+    @property
+    def tail(self) -> Any:
+        """Makes what follows the tap of a network that ends before its end; None for others."""
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know of it."""
+
+    def features(self, samples: Samples | npt.NDArray[np.uint8], /) -> npt.NDArray[np.float32]:
+        """Features (N, d)."""
+
+    def bits(self, samples: Samples | npt.NDArray[np.uint8], binarizer: Binarizer, /) -> PackedBits:
+        """Packed bits."""
+
+
+class FrozenMethod(Method):
     """Base of the methods: see the module's docstring.
+
+    Its constructor takes keyword options with types and defaults, `seed` last; the command line is made from them.
 
     Attributes
     ----------
@@ -37,9 +73,25 @@ class Method(ABC):
     learned : mapping
         What `_learn` gave last, arrays as a rule. `memory_arrays` names those that are kept to be able to learn more,
         and `decision_arrays` those that a decision reads.
+    code : Binarizer or None
+        What makes the bits of methods on bits; None before `begin` or `calibrate`.
+
+    Examples
+    --------
+    Methods are used alike, and compared by what they get right and what they keep:
+
+    >>> from sklearn.datasets import load_digits
+    >>> from bitreplay.learners import LEARNERS
+    >>> X, y = load_digits(return_X_y=True)
+    >>> for name in ("NearestMean", "StreamingLDA"):
+    ...     method = LEARNERS[name]()
+    ...     for rows in (y < 5, y >= 5):  # two tasks
+    ...         method.partial_fit(X[rows], y[rows])
+    ...     print(method.name, method.uses, bool((method.predict(X) == y).mean() > 0.93), method.memory_bits())
+    NearestMean features False 20480
+    StreamingLDA features True 151552
     """
 
-    name: ClassVar[str]
     memory_arrays: ClassVar[tuple[str, ...]] = ()
     decision_arrays: ClassVar[tuple[str, ...]] = ()
     seed: int
@@ -47,16 +99,31 @@ class Method(ABC):
     classes: Labels = np.empty(0, dtype=np.int64)
     n_features: int = 0
     learned: Mapping[str, Any] = MappingProxyType({})
+    code: Binarizer | None = None
 
     @property
     def uses(self) -> Uses:
         """Features or bits."""
         return "features"
 
+    def learner_in(self, place: Place) -> FrozenLearner:
+        """A learner that feeds this method with what the place's frozen encoder makes of images."""
+        from bitreplay.learners.frozen._adapter import FrozenLearner
+
+        return FrozenLearner(self, place.encoder_for(self.uses))
+
+    # ------------------------------------------------------------------ before the first task
+
+    def begin(self, encoder: FeatureSource) -> None:
+        """Take what an encoder brings along, before the first task; most methods need nothing."""
+
     @property
-    def random(self) -> bool:
-        """Whether another seed may give another result."""
-        return True
+    def needs_calibration(self) -> bool:
+        """Whether the features of task 0 must be shown to `calibrate` before its samples are learned."""
+        return False
+
+    def calibrate(self, features: Features, encoder_name: str = "") -> None:
+        """Learn from the features of task 0 what bits mean; methods on features need nothing of the kind."""
 
     # ------------------------------------------------------------------ what a method defines
 
@@ -185,37 +252,3 @@ class Method(ABC):
                 "samples"
             )
         return labels.astype(np.int64)
-
-
-def to_text(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
-    """JSON content as an array of bytes, so that a state is arrays only.
-
-    Examples
-    --------
-    >>> from_text(to_text({"p": 1}))
-    {'p': 1}
-    """
-    return np.frombuffer(json.dumps(content).encode(), dtype=np.uint8).copy()
-
-
-def from_text(array: npt.NDArray[np.uint8]) -> dict[str, Any]:
-    """The inverse of :func:`to_text`; raises ValueError where it is not."""
-    content = json.loads(np.asarray(array, dtype=np.uint8).tobytes())
-    if not isinstance(content, dict):
-        raise ValueError("not a JSON object")
-    return content
-
-
-def check_number(name: str, value: Any, least: float, *, whole: bool = False, above: bool = False) -> None:
-    """Refuse an option that is not a number of at least (or, with `above`, greater than) `least`."""
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    fits = not isinstance(value, bool) and isinstance(value, kinds) and (value > least if above else value >= least)
-    if not fits or not np.isfinite(value):
-        kind = "an integer" if whole else "a number"
-        raise InputError(f"{name} must be {kind} {'greater than' if above else 'of at least'} {least}; got {value!r}")
-
-
-def check_word(name: str, value: Any, words: tuple[str, ...]) -> None:
-    """Refuse an option that is not one of some words."""
-    if value not in words:
-        raise InputError(f"{name} must be one of {', '.join(words)}; got {value!r}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar, get_args
+from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._method import Features, Labels, Method, check_number, check_word
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 
 __all__ = ["NearestMean", "class_means", "unit"]
 
@@ -18,7 +19,7 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 
 @dataclass(kw_only=True, eq=False)
-class NearestMean(Method):
+class NearestMean(FrozenMethod):
     """The class whose mean is nearest to the features. It keeps one float mean per class: n_c * d * 32 bits.
 
     Parameters
@@ -49,8 +50,8 @@ class NearestMean(Method):
     decision_arrays: ClassVar[tuple[str, ...]] = ("means",)
 
     def __post_init__(self) -> None:
-        check_word("metric", self.metric, get_args(Metric))
-        check_number("seed", self.seed, 0, whole=True)
+        one_of("metric", self.metric, Metric)
+        integer("seed", self.seed, 0)
 
     @property
     def random(self) -> bool:

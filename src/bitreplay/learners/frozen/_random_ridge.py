@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from bitreplay._floor.arguments import integer, number
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._held_out import hold_out
-from bitreplay.learners.frozen._method import Features, Labels, Method, check_number
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 
 __all__ = ["RandomRidge"]
 
@@ -26,7 +27,7 @@ RIDGES = 10.0 ** np.arange(-3, 0.1, 0.5)  # ours: times the mean diagonal of the
 
 
 @dataclass(kw_only=True, eq=False)
-class RandomRidge(Method):
+class RandomRidge(FrozenMethod):
     """Ridge regression on random ReLU features: (width^2 + n_c * width) * 32 bits are kept, whatever was learned.
 
     Parameters
@@ -60,10 +61,10 @@ class RandomRidge(Method):
     decision_arrays: ClassVar[tuple[str, ...]] = ("weights",)
 
     def __post_init__(self) -> None:
-        check_number("width", self.width, 1, whole=True)
+        integer("width", self.width, 1)
         if self.ridge is not None:
-            check_number("ridge", self.ridge, 0, above=True)
-        check_number("seed", self.seed, 0, whole=True)
+            number("ridge", self.ridge, above=0)
+        integer("seed", self.seed, 0)
 
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
         known = len(self.classes)

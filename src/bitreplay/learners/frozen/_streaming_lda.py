@@ -14,16 +14,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
+from bitreplay._floor.arguments import integer, number
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import linear_scores
-from bitreplay.learners.frozen._method import Features, Labels, Method, check_number
+from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 
 __all__ = ["StreamingLDA"]
 
 
 @dataclass(kw_only=True, eq=False)
-class StreamingLDA(Method):
+class StreamingLDA(FrozenMethod):
     """Linear discriminants from class means and a shared covariance: (n_c * d + d^2) * 32 bits are kept.
 
     Parameters
@@ -54,9 +55,9 @@ class StreamingLDA(Method):
     decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
 
     def __post_init__(self) -> None:
-        check_number("shrinkage", self.shrinkage, 0, above=True)
-        check_number("1 - shrinkage", 1 - self.shrinkage, 0)
-        check_number("seed", self.seed, 0, whole=True)
+        number("shrinkage", self.shrinkage, above=0)
+        number("1 - shrinkage", 1 - self.shrinkage, 0)
+        integer("seed", self.seed, 0)
 
     @property
     def random(self) -> bool:

@@ -1,0 +1,97 @@
+"""Checks of arguments, so that one mistake has one message everywhere: what was wrong, and what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, get_args
+
+import numpy as np
+
+from bitreplay.errors import InputError
+
+__all__ = ["check_positive", "integer", "number", "one_of", "truth"]
+
+Word = TypeVar("Word", bound=str)
+
+
+def integer(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
+    """A whole number from `least` to `most`, as a Python integer; truth values and floats are none.
+
+    Examples
+    --------
+    >>> integer("prototypes", np.int64(8), 1)
+    8
+    >>> integer("prototypes", 2.0, 1)
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: prototypes must be an integer of at least 1; got 2.0
+    """
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or (least is not None and value < least) or (most is not None and value > most):
+        limits = "" if least is None else f" of at least {least}" if most is None else f" from {least} to {most}"
+        raise InputError(f"{name} must be an integer{limits}; got {value!r}")
+    return int(value)
+
+
+def check_positive(**values: Any) -> None:
+    """Refuse any of these that is not an integer of at least 1."""
+    for name, value in values.items():
+        integer(name, value, 1)
+
+
+def number(
+    name: str,
+    value: Any,
+    least: float | None = None,
+    most: float | None = None,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+) -> float:
+    """A finite number within limits, as a Python float; truth values and text are none.
+
+    Examples
+    --------
+    >>> number("ridge", 1, above=0)
+    1.0
+    >>> number("ridge", float("nan"), above=0)
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: ridge must be a number above 0; got nan
+    """
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    fits = (
+        real
+        and bool(np.isfinite(value))
+        and (least is None or value >= least)
+        and (most is None or value <= most)
+        and (above is None or value > above)
+        and (below is None or value < below)
+    )
+    if not fits:
+        given = (("of at least", least), ("above", above), ("of at most", most), ("below", below))
+        limits = " and ".join(f"{words} {limit:g}" for words, limit in given if limit is not None)
+        raise InputError(f"{name} must be a number{' ' + limits if limits else ''}; got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, words: Sequence[str] | Any) -> None:
+    """Refuse what is not one of some words; `words` may be a Literal type.
+
+    Examples
+    --------
+    >>> one_of("prior", "flat", ("balanced", "empirical"))
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: prior must be one of balanced, empirical; got 'flat'
+    """
+    known = get_args(words) or tuple(words)
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+
+
+def truth(name: str, value: Any) -> bool:
+    """True or False; a word such as "no" would mean yes."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be true or false; got {value!r}")
+    return bool(value)

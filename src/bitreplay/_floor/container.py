@@ -1,0 +1,122 @@
+"""The file of a memory or a classifier: safetensors with a checksum, written whole or not at all.
+
+`docs/format.md` describes every byte. Reading never executes anything: tensors and JSON only. Whatever is wrong with a
+file becomes a `FileFormatError` that says so, before anything is built from it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import safetensors
+import safetensors.numpy
+
+from bitreplay._floor.files import write_bytes
+from bitreplay.errors import FileFormatError
+
+__all__ = ["FORMAT_VERSION", "Tensors", "read_file", "write_file"]
+
+FORMAT_VERSION = 1
+KEY = "bitreplay"  # the one metadata entry of the file: JSON
+CHECKSUM = "checksum"  # the tensor with the SHA-256 of the file, taken with these 32 bytes zero
+
+Tensors = dict[str, npt.NDArray[Any]]
+
+
+def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
+    """Write tensors and JSON content to `path`, atomically.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bitreplay._floor.container import read_file, write_file
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(f"{folder}/sensor", "sensor", {"place": "left"}, {"offsets": np.array([3, 1, 2])})
+    ...     content, tensors = read_file(f"{folder}/sensor")
+    >>> content["kind"], content["place"], tensors["offsets"]
+    ('sensor', 'left', array([3, 1, 2]))
+    """
+    description = json.dumps(
+        {"kind": kind, "format_version": FORMAT_VERSION, **content},
+        separators=(",", ":"),
+        allow_nan=False,
+        ensure_ascii=False,  # safetensors would escape the escapes: seven bytes for a letter of two
+    )
+    blank = {**tensors, CHECKSUM: np.zeros(32, dtype=np.uint8)}
+    raw = bytearray(safetensors.numpy.save(blank, metadata={KEY: description}))
+    begin, end = _checksum_span(bytes(raw))
+    raw[begin:end] = hashlib.sha256(raw).digest()
+    write_bytes(path, raw)
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
+    """Read a file written by :func:`write_file`: its JSON content (with `kind`) and its tensors.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from bitreplay import BinaryMemory, Mixture
+    >>> from bitreplay._floor.container import read_file
+    >>> memory = BinaryMemory(bits=3)
+    >>> memory.add("mug", Mixture(np.full((2, 64), 0.5, np.float32), np.array([0.5, 0.5]), count=10))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     memory.save(f"{folder}/memory")
+    ...     content, tensors = read_file(f"{folder}/memory")
+    >>> content["kind"], content["memory"]["labels"], tensors["memory.codes"].nbytes  # 2 prototypes of 64 times 3 bits
+    ('memory', ['mug'], 48)
+    """
+    raw = Path(path).read_bytes()
+    name = os.fspath(path)
+    try:
+        description = _header(raw)["__metadata__"][KEY]
+        content = json.loads(description)
+        version = content["format_version"]
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
+        raise FileFormatError(f"{name} is not a bitreplay file, or its beginning is damaged") from None
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise FileFormatError(f"{name} is not a bitreplay file: its format version is {version!r}")
+    if version > FORMAT_VERSION:
+        raise FileFormatError(
+            f"{name} has format version {version}, but this bitreplay reads up to {FORMAT_VERSION}: please upgrade it"
+        )
+    try:
+        begin, end = _checksum_span(raw)
+        blank = raw[:begin] + bytes(32) + raw[end:]
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise FileFormatError(f"{name} is damaged: its checksum is missing") from None
+    if hashlib.sha256(blank).digest() != raw[begin:end]:
+        raise FileFormatError(f"{name} is truncated or altered: its checksum does not fit its content")
+    try:
+        tensors = safetensors.numpy.load(raw)
+    except (safetensors.SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise FileFormatError(f"{name} is not a valid safetensors file: {error}") from None
+    del tensors[CHECKSUM]
+    return content, tensors
+
+
+def _header(raw: bytes) -> dict[str, Any]:
+    """The JSON header that opens every safetensors file: its length in 8 bytes, then itself."""
+    length = int.from_bytes(raw[:8], "little")
+    if length > len(raw) - 8:
+        raise ValueError("header longer than the file")
+    header = json.loads(raw[8 : 8 + length])
+    if not isinstance(header, dict):
+        raise TypeError("header is not an object")
+    return header
+
+
+def _checksum_span(raw: bytes) -> tuple[int, int]:
+    """Where in the file the 32 bytes of the checksum are."""
+    entry = _header(raw)[CHECKSUM]
+    data = 8 + int.from_bytes(raw[:8], "little")
+    begin, end = (data + int(offset) for offset in entry["data_offsets"])
+    if entry["dtype"] != "U8" or end - begin != 32 or not data <= begin <= end <= len(raw):
+        raise ValueError("no such 32 bytes")
+    return begin, end

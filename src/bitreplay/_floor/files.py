@@ -1,0 +1,81 @@
+"""Files that are there whole or not at all: one way to write them, for everything that the package writes.
+
+A file is written beside its place under a passing name and then moved there. Whoever is killed in the middle leaves the
+old file as it was, and a `.part` file that names the process it belonged to: it is removed when that process is gone,
+and never while it lives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import secrets
+import stat
+from pathlib import Path
+
+__all__ = ["PART", "part_beside", "remove_stray_parts", "write_bytes", "write_text"]
+
+PART = ".part"  # ending of what is being written
+
+_HOST = re.sub(r"\W", "", platform.node())[:32] or "host"  # on a shared disk, processes of other machines write too
+_PART_NAME = re.compile(rf"\.bitreplay-{_HOST}-(\d+)-[0-9a-f]+{re.escape(PART)}")
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes | bytearray | memoryview) -> None:
+    """Write a file, whole or not at all. A link stays a link, and a file that was there keeps its permissions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(f"{folder}/note", b"mug")
+    ...     Path(folder, "note").read_bytes(), len(os.listdir(folder))
+    (b'mug', 1)
+    """
+    target = Path(os.path.realpath(path))  # through links: what they point to is replaced, not they
+    if target.is_dir() or not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {os.fspath(path)!r}: it must be a file in a folder that exists")
+    temporary = part_beside(target)
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file as UTF-8, whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def part_beside(target: Path) -> Path:
+    """A new name beside a file or folder that is being made; it says which process makes it."""
+    return target.with_name(f".bitreplay-{_HOST}-{os.getpid()}-{secrets.token_hex(6)}{PART}")
+
+
+def remove_stray_parts(folder: Path) -> None:
+    """Remove the parts that killed processes of this machine left in a folder."""
+    for path in folder.glob(f".bitreplay-*{PART}"):
+        named = _PART_NAME.fullmatch(path.name)
+        if named is not None and not _lives(int(named[1])):
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True

@@ -1,0 +1,25 @@
+"""What is known of the machine at hand: for keys of what only holds on it, and for whoever reads its numbers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+from pathlib import Path
+
+__all__ = ["cpu_in_words", "machine_in_words"]
+
+NAMES = ("model name", "flags", "Features")  # of /proc/cpuinfo, on x86 and on Arm
+
+
+def machine_in_words() -> str:
+    """Where numbers were measured: kind of processor, cores and system."""
+    return f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def cpu_in_words() -> str:
+    """All that the system says about the CPU: its name and what it can do."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return "\n".join(sorted({line for line in lines if line.startswith(NAMES)}))
+    return f"{platform.machine()} {platform.processor()} {platform.node()}"

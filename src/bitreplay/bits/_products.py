@@ -1,0 +1,61 @@
+"""The product of packed bits with a dense matrix: the step **bits → head** → class, and what every score is made of.
+
+Few rows are unpacked and multiplied by BLAS, which needs no compiler in the process. Many rows are multiplied as they
+are: no unpacked copy is made, and a row's result does not depend on the rows beside it (times in docs/speed.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.bits._packed import PackedBits
+from bitreplay.errors import InputError
+
+__all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
+
+FLOAT32_FEATURES = 1024  # ours: sums over so many bits keep five digits in float32; longer ones are made in float64
+MANY_ROWS = 512  # ours: for fewer rows building the tables takes longer than the product
+ROWS_AT_ONCE = 2048  # sums of so many rows stay in a second-level cache
+UNPACKED = 2**22  # elements of unpacked bits that are alive at once
+
+
+def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.floating]:
+    """``bits @ weights.T`` for weights of shape (outputs, features).
+
+    Examples
+    --------
+    >>> from bitreplay.bits import pack
+    >>> product(pack([[1, 0, 1], [0, 0, 0]]), np.array([[1, 2, 3], [4, 5, 6]], dtype=np.float32)).tolist()
+    [[4.0, 10.0], [0.0, 0.0]]
+    """
+    if bits.n_features != weights.shape[1]:  # the kernels below trust the width: they would write beyond their arrays
+        raise InputError(f"got rows of {bits.n_features} bits, expected {weights.shape[1]}")
+    if len(bits) < MANY_ROWS:
+        out = np.empty((len(bits), len(weights)))
+        precise = weights.astype(np.float64)
+        for rows in row_blocks(*bits.shape):
+            np.matmul(bits[rows].unpack(np.float64), precise.T, out=out[rows])
+        return out
+    from bitreplay._kernels.products import BLOCK, CHUNK, multiply, write_chunks  # compiled on first use
+
+    dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
+    tables = np.empty((8, 1 << CHUNK, 8), dtype=dtype)
+    words = bits.words
+    blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE)), dtype=np.uint64)
+    result = np.empty((len(bits), len(weights)), dtype=dtype)
+    for begin in range(0, len(bits), ROWS_AT_ONCE):
+        rows = slice(begin, begin + ROWS_AT_ONCE)
+        chunks = blocks if len(result[rows]) == blocks.shape[1] else np.empty_like(blocks[:, : len(result[rows])])
+        write_chunks(words[rows], chunks)
+        multiply(chunks, weights, tables, result[rows])
+    return result
+
+
+def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
+    """Slices of rows that are small enough to be unpacked."""
+    size = max(1, UNPACKED // max(1, n_features))
+    for begin in range(0, n_rows, size):
+        yield slice(begin, min(begin + size, n_rows))

@@ -1,0 +1,121 @@
+"""What `fit` found out, in one object that never changes: readers take it once, writers replace it once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
+from bitreplay.gbm import GBMState
+from bitreplay.memory import Label, label_array
+
+__all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The core's state, and what scikit-learn wants to know of the features.
+
+    Parameters
+    ----------
+    state : GBMState
+        Binarizer, memory, head, seed and temperature.
+    n_features_in : int
+        Features, or bits where these are given.
+    feature_names_in : ndarray, optional
+        Their names, where they have some.
+    """
+
+    state: GBMState
+    n_features_in: int
+    feature_names_in: Array | None = None
+
+    @cached_property
+    def classes(self) -> Array:
+        """Classes learned so far, sorted."""
+        return sorted_classes(self.state.labels)
+
+    @cached_property
+    def order(self) -> npt.NDArray[np.intp]:
+        """Columns of the scores that bring classes into the order of `classes`."""
+        return np.argsort(label_array(self.state.labels))
+
+    def with_state(self, state: GBMState) -> Fitted:
+        """The same features, and another state; classes that cannot be sorted are refused."""
+        fitted = replace(self, state=state)
+        _ = fitted.classes
+        return fitted
+
+    def bits(self, features: Array | PackedBits) -> PackedBits:
+        """Features as bits; packed bits as they are."""
+        return features if isinstance(features, PackedBits) else self.state.binarizer.pack(features)
+
+    def scores(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
+        """A score per row and class, in the order of `classes`."""
+        return np.asarray(self.state.scores(self.bits(features))[:, self.order])
+
+
+def sorted_classes(labels: tuple[Label, ...]) -> Array:
+    """`classes_` as scikit-learn has it."""
+    if len({isinstance(label, str) for label in labels}) > 1:
+        raise InputError("labels must be all text or all numbers")
+    return np.sort(label_array(labels))
+
+
+class FittedAttributes:
+    """The attributes with a trailing underscore that scikit-learn's users expect, each read off one :class:`Fitted`."""
+
+    _fitted: Fitted | None = None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    def _known(self, attribute: str) -> Fitted:
+        if self._fitted is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {attribute!r} before it was fitted")
+        return self._fitted
+
+    @property
+    def classes_(self) -> Array:
+        """Classes learned so far, sorted."""
+        return self._known("classes_").classes
+
+    @property
+    def memory_(self) -> Any:
+        """All that is kept of the classes, a :class:`BinaryMemory`."""
+        return self._known("memory_").state.memory
+
+    @property
+    def head_(self) -> Any:
+        """The head that was computed from the memory, with its options as they were decided."""
+        return self._known("head_").state.head
+
+    @property
+    def binarizer_(self) -> Any:
+        """The binarizer, with the thresholds of the first call."""
+        return self._known("binarizer_").state.binarizer
+
+    @property
+    def temperature_(self) -> float | None:
+        """What scores are divided by before they become probabilities; None until calibrated."""
+        return self._known("temperature_").state.temperature
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self._known("n_features_in_").n_features_in
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the features, where they have some."""
+        names = self._known("feature_names_in_").feature_names_in
+        if names is None:
+            raise AttributeError(f"the features that {type(self).__name__} has seen have no names")
+        return names

@@ -1,0 +1,76 @@
+"""Who made a number: the version, the day, the machine and how long it took. Every history carries it.
+
+A result that is read from a folder years later says what it was made with, not who reads it.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from bitreplay._floor.machine import machine_in_words
+from bitreplay._version import __version__
+from bitreplay.errors import InputError
+
+if TYPE_CHECKING:
+    from bitreplay.evaluation._history import History
+
+__all__ = ["Provenance", "made_in_words"]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Version, date, machine and duration of a run; a run that was interrupted adds up what its parts took.
+
+    Examples
+    --------
+    >>> made = Provenance("0.2.0", "2026-11-16", "x86_64, 2 cores, Linux", seconds=61.5)
+    >>> made.longer(1.5).seconds
+    63.0
+    """
+
+    version: str
+    date: str
+    machine: str
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(word, str) for word in (self.version, self.date, self.machine)):
+            raise InputError(f"version, date and machine must be text; got {self!r}")
+        number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
+        if not number or not 0 <= self.seconds < float("inf"):
+            raise InputError(f"seconds must be a duration of at least 0; got {self.seconds!r}")
+
+    @classmethod
+    def now(cls) -> Provenance:
+        """Of what is made here and today."""
+        return cls(__version__, datetime.date.today().isoformat(), machine_in_words())
+
+    def longer(self, seconds: float) -> Provenance:
+        """The same after so many seconds more."""
+        return replace(self, seconds=round(self.seconds + seconds, 3))
+
+
+def made_in_words(histories: Iterable[History]) -> dict[str, Any]:
+    """Versions, dates and machines of all that a result rests on, and the time that it took in all.
+
+    Examples
+    --------
+    >>> from bitreplay.evaluation import History
+    >>> made = [Provenance("0.2.0", day, "x86_64, 2 cores, Linux", 2.0) for day in ("2026-11-16", "2026-11-18")]
+    >>> made_in_words(History.empty("GBM", made=each) for each in made)["date"]
+    '2026-11-16 to 2026-11-18'
+    """
+    # One history may stand for several seeds, where nothing is random: it was made once.
+    kept = list(histories)  # alive as long as they are told apart by where they are
+    made = {id(history): history.made for history in kept}
+    known = [each for each in made.values() if each is not None]
+    dates = sorted({each.date for each in known})
+    return {
+        "version": ", ".join(sorted({each.version for each in known})) or "unknown",
+        "date": " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else "unknown",
+        "machine": "; ".join(sorted({each.machine for each in known})) or "unknown",
+        "seconds": round(sum(each.seconds for each in known), 1),
+    }

@@ -1,0 +1,85 @@
+"""Verdicts: whether a claim is borne out, how likely that is by chance alone, and what testing many claims costs.
+
+A claim that is tested together with ten others is likely to come out wrong once. Holm's correction (1979) allows for
+that: the claims of an experiment all hold, or fail, with 95 % confidence together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Verdict", "all_hold", "holm"]
+
+LEVEL = 0.05  # the field's 95 %
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the numbers say of a claim, and the probability that chance alone says it as clearly.
+
+    Examples
+    --------
+    >>> Verdict(True, p=0.001).holds, Verdict(False, p=0.001).holds, Verdict(True, p=0.2).holds
+    (True, False, None)
+    >>> Verdict.fact(3 < 4).holds  # nothing was measured with an error
+    True
+    """
+
+    positive: bool
+    p: float
+    tested: bool = True  # or known beforehand: that nothing was tested needs no correction
+
+    @classmethod
+    def fact(cls, true: bool) -> Verdict:
+        """What is known without an error."""
+        return cls(true, 0.0, tested=False)
+
+    @classmethod
+    def inconclusive(cls) -> Verdict:
+        """What these measurements cannot decide, such as a claim about other data."""
+        return cls(False, 1.0, tested=False)
+
+    @property
+    def holds(self) -> bool | None:
+        """True or False where that is sure; None where it is not."""
+        return self.positive if self.p < LEVEL else None
+
+
+def all_hold(parts: Iterable[Verdict]) -> Verdict:
+    """Of a claim with several parts: it holds if all do, as surely as the least sure; it fails if one surely does.
+
+    One of many parts fails by chance more easily than one alone, so its probability counts that many times
+    (Bonferroni).
+
+    Examples
+    --------
+    >>> sure, unsure, against = Verdict(True, 0.001), Verdict(True, 0.3), Verdict(False, 0.001)
+    >>> all_hold([sure, sure]).holds, all_hold([sure, unsure]).holds, all_hold([sure, unsure, against])
+    (True, None, Verdict(positive=False, p=0.003, tested=True))
+    """
+    verdicts = list(parts)
+    if not verdicts:
+        return Verdict.inconclusive()
+    tested = any(verdict.tested for verdict in verdicts)
+    failing = [verdict.p for verdict in verdicts if not verdict.positive]
+    if failing:
+        return Verdict(False, min(1.0, len(verdicts) * min(failing)), tested)
+    return Verdict(True, max(verdict.p for verdict in verdicts), tested)
+
+
+def holm(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """The same verdicts, each with the probability that it has as one of so many that were tested together.
+
+    Examples
+    --------
+    >>> [verdict.p for verdict in holm([Verdict(True, 0.03), Verdict(True, 0.01), Verdict.fact(True)])]
+    [0.03, 0.02, 0.0]
+    """
+    adjusted = list(verdicts)
+    tested = [place for place, verdict in enumerate(verdicts) if verdict.tested]
+    so_far = 0.0
+    for rank, place in enumerate(sorted(tested, key=lambda place: verdicts[place].p)):
+        so_far = max(so_far, min(1.0, (len(tested) - rank) * verdicts[place].p))
+        adjusted[place] = Verdict(verdicts[place].positive, so_far)
+    return adjusted

@@ -1,0 +1,62 @@
+"""A state as JSON content and tensors, and back: what files of classifiers and checkpoints of runs hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy.typing as npt
+
+from bitreplay._floor.arguments import integer, number
+from bitreplay.binarizers import rebuild
+from bitreplay.gbm._state import GBMOptions, GBMState
+from bitreplay.heads import HEADS, Head
+from bitreplay.memory import BinaryMemory
+
+__all__ = ["head_of", "state_content", "state_from_content"]
+
+Tensors = dict[str, npt.NDArray[Any]]
+BINARIZER, HEAD = "binarizer.", "head."
+RENAMED = {"lr": "learning_rate"}  # options of heads, as 0.1.0 called them
+
+
+def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tensors]:
+    """The memory's content, that of all else, and the tensors of both."""
+    memory, tensors = state.memory.to_content()
+    binarizer, thresholds = state.binarizer.describe()
+    head, learned = state.head.describe()
+    content = {
+        "binarizer": binarizer,
+        "head": {"name": state.head.name, **head},
+        "seed": state.seed,
+        "n_calls": state.calls,
+        "temperature": state.temperature,
+    }
+    tensors.update({BINARIZER + name: value for name, value in thresholds.items()})
+    tensors.update({HEAD + name: value for name, value in learned.items()})
+    return memory, content, tensors
+
+
+def head_of(content: Mapping[str, Any]) -> Head | None:
+    """The head that a file describes, not fitted; None for one with a module of the user's own."""
+    described = {RENAMED.get(option, option): value for option, value in content["head"].items()}
+    kind = HEADS[described.pop("name")]
+    return None if described.pop("own_module", False) else kind(**described)
+
+
+def state_from_content(
+    memory: BinaryMemory, content: Mapping[str, Any], tensors: Tensors, options: GBMOptions, head: Head
+) -> GBMState:
+    """The state again; raises KeyError, TypeError, ValueError or RuntimeError where something does not fit."""
+    binarizer = rebuild(content["binarizer"], _part(tensors, BINARIZER))
+    seed, calls = integer("seed", content["seed"], 0), integer("n_calls", content["n_calls"], 0)
+    temperature = content["temperature"]
+    if temperature is not None:
+        temperature = number("temperature", temperature, above=0, below=math.inf)
+    fitted = head.restore(memory, binarizer, _part(tensors, HEAD), seed)
+    return GBMState(options, binarizer, memory, fitted, seed, calls, temperature)
+
+
+def _part(tensors: Tensors, prefix: str) -> Tensors:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

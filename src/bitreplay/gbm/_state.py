@@ -1,0 +1,235 @@
+"""GBMState: all that a generative binary memory knows, in one object that never changes.
+
+Readers take it once and writers replace it once, so nobody ever sees half of an update. What it will draw depends on
+its seed and on how many calls it has learned from, and not on anything outside: a state that was saved and loaded goes
+on as if it had never been away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.seeds import seed_for
+from bitreplay._floor.threads import blas_threads, n_threads
+from bitreplay.binarizers import Binarizer
+from bitreplay.bits import Fingerprint, PackedBits, concatenate
+from bitreplay.errors import InputError
+from bitreplay.gbm._choice import ENOUGH, FEW, Split, choose_options, split
+from bitreplay.heads import HEADS, Head, fit_temperature
+from bitreplay.memory import BinaryMemory, Label, as_label
+from bitreplay.mixture import EMOptions, fit_mixtures
+
+__all__ = ["GBMOptions", "GBMState", "make_head"]
+
+Samples = Mapping[Label, PackedBits]
+Scores = npt.NDArray[np.float64]
+
+
+def make_head(head: Any) -> Head:
+    """The head that was asked for, by name or as it is.
+
+    Examples
+    --------
+    >>> make_head("bayes")
+    Bayes(clamp=None)
+    """
+    if isinstance(head, str) and head in HEADS:
+        return HEADS[head]()
+    if isinstance(head, str | type) or not hasattr(head, "update"):
+        raise InputError(f"head must be one of {', '.join(HEADS)} or a Head; got {head!r}")
+    made: Head = head
+    return made
+
+
+@dataclass(frozen=True)
+class GBMOptions:
+    """How a generative binary memory learns: the same defaults for all of its covers.
+
+    Parameters
+    ----------
+    prototypes : int
+        K, prototypes per class.
+    bits : int
+        q, bits per stored value: 1 to 16, or 32 for float32.
+    head : {"closed_form", "replay", "bayes"} or Head
+        How a decision is made from the memory.
+    em : EMOptions, optional
+        How mixtures are fitted; `prototypes` decides their number.
+    calibrate : bool
+        Fit a temperature to held-out samples of the first call that has some, for heads whose scores need one.
+    n_jobs : int, optional
+        Threads, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
+
+    Examples
+    --------
+    >>> GBMOptions(prototypes=4).em_options.n_components
+    4
+    """
+
+    prototypes: int = 8  # table 1, "K=8"
+    bits: int = 3  # sec. 5.2, "for q >= 3, GBM outperforms LR"
+    head: str | Head = "closed_form"
+    em: EMOptions | None = None
+    calibrate: bool = True
+    n_jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        integer("prototypes (K)", self.prototypes, 1)
+        if not isinstance(self.em, EMOptions | None):
+            raise InputError(f"em must be EMOptions or None; got {self.em!r}")
+        make_head(self.head)
+        n_threads(self.n_jobs)
+        BinaryMemory(self.bits)  # refuses bits out of range
+
+    @property
+    def em_options(self) -> EMOptions:
+        """How mixtures are fitted: as `em` says, with `prototypes` of them per class."""
+        return replace(self.em or EMOptions(), n_components=int(self.prototypes))
+
+
+@dataclass(frozen=True)
+class GBMState:
+    """What is known after so many calls; see the module's docstring.
+
+    Parameters
+    ----------
+    options : GBMOptions
+        How it learns.
+    binarizer : Binarizer
+        What the bits mean, and what G sees of them.
+    memory : BinaryMemory
+        All that is kept of the classes.
+    head : Head
+        The head that was computed from it, with its options as they were decided.
+    seed : int
+        Of everything random.
+    calls : int
+        How often it has learned.
+    temperature : float, optional
+        What scores are divided by before they become probabilities; None until calibrated.
+
+    Examples
+    --------
+    >>> from bitreplay.binarizers import Identity
+    >>> from bitreplay.bits import pack
+    >>> state = GBMState.empty(GBMOptions(prototypes=1), Identity(), Fingerprint(3), seed=0)
+    >>> state = state.learned({"cup": pack([[1, 0, 0]] * 5), "mug": pack([[0, 1, 1]] * 5)})
+    >>> state.labels[state.scores(pack([[0, 1, 0]])).argmax()], state.calls
+    ('mug', 1)
+    """
+
+    options: GBMOptions
+    binarizer: Binarizer
+    memory: BinaryMemory
+    head: Head
+    seed: int
+    calls: int = 0
+    temperature: float | None = field(default=None)
+
+    @classmethod
+    def empty(cls, options: GBMOptions, binarizer: Binarizer, fingerprint: Fingerprint, seed: int) -> GBMState:
+        """A state that has learned nothing yet."""
+        return cls(options, binarizer, BinaryMemory(options.bits, fingerprint), make_head(options.head), seed)
+
+    def with_options(self, options: GBMOptions) -> GBMState:
+        """The same knowledge, to be added to with other options; head and bits stay those of the first call."""
+        return replace(self, options=options)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Classes in the order in which they were learned, which is that of the scores' columns."""
+        return self.memory.labels
+
+    def scores(self, bits: PackedBits) -> Scores:
+        """A score per row and class, higher being likelier."""
+        return self.head.scores(bits)
+
+    # ------------------------------------------------------------------ learning
+
+    def learned(self, samples: Samples) -> GBMState:
+        """The state after samples of new classes, or more samples of known ones."""
+        with blas_threads(n_threads(self.options.n_jobs)):
+            head, temperature = self._decided(samples)
+            memory, gathered = self._remembered(samples)
+            head = head.update(memory, self.binarizer, gathered, self._head_seed())
+            return replace(self, memory=memory, head=head, temperature=temperature, calls=self.calls + 1)
+
+    def without(self, label: Label) -> GBMState:
+        """The state without a class: its prototypes, count and label are gone, the head is computed from the rest."""
+        memory = self.memory.copy()
+        memory.remove(as_label(label))
+        if not len(memory):
+            raise InputError(f"class {label!r} is the only one; a classifier needs at least one class")
+        return self.with_memory(memory)
+
+    def merged(self, other: BinaryMemory) -> GBMState:
+        """The state with the classes of another memory, which must have been made with the same thresholds."""
+        memory = self.memory.copy()
+        memory.merge(other, self.options.prototypes)
+        return self.with_memory(memory)
+
+    def with_memory(self, memory: BinaryMemory) -> GBMState:
+        """The state with another memory, and the head that follows from it alone."""
+        with blas_threads(n_threads(self.options.n_jobs)):
+            head = self.head.fit(memory, self.binarizer, self._head_seed())
+        return replace(self, memory=memory, head=head, calls=self.calls + 1)
+
+    def calibrated(self, bits: PackedBits, targets: npt.NDArray[np.intp]) -> GBMState:
+        """The state with a temperature that suits held-out samples; `targets` are columns of the scores."""
+        return replace(self, temperature=fit_temperature(self.scores(bits), targets))
+
+    def _head_seed(self) -> int:
+        return seed_for(self.seed, "head", self.calls)
+
+    def _remembered(self, samples: Samples) -> tuple[BinaryMemory, Samples]:
+        """The memory with the mixtures of new classes added and those of known ones fitted anew, and their samples.
+
+        The old samples of a known class are gone: as many pseudo-exemplars stand in for them.
+        """
+        gathered: dict[Label, PackedBits] = {}
+        for label, bits in samples.items():
+            if label in self.memory:
+                rng = np.random.default_rng(seed_for(self.seed, "replay", label, self.calls))
+                n_before = self.memory.count(label)
+                replayed, _ = self.memory.sample(n_before, [label], generator=rng, output="packed")
+                bits = concatenate([replayed, bits])
+            gathered[label] = bits
+        generators = [np.random.default_rng(seed_for(self.seed, "mixture", label, self.calls)) for label in gathered]
+        n_jobs = n_threads(self.options.n_jobs)
+        fitted = fit_mixtures(list(gathered.values()), self.options.em_options, generators=generators, n_jobs=n_jobs)
+        mixtures = dict(zip(gathered, fitted, strict=True))
+        memory = self.memory.copy()
+        if known := {label: mixture for label, mixture in mixtures.items() if label in memory}:
+            memory.replace(known)
+        memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in memory})
+        return memory, gathered
+
+    # ------------------------------------------------------------------ deciding what was left open
+
+    def _decided(self, samples: Samples) -> tuple[Head, float | None]:
+        """The head with its open options decided, and the temperature, where held-out samples can tell."""
+        head, temperature = self.head, self.temperature
+        parts = split(samples, self.seed)
+        choosing = bool(head.open_options()) and len(samples) > 1 and parts.n_held >= ENOUGH
+        calibrating = self.options.calibrate and temperature is None and not head.calibrated and parts.n_held >= FEW
+        if not choosing and not (calibrating and len({*self.labels, *samples}) > 1):  # one class is always certain
+            return head, temperature
+        return self._judged(parts, choosing=choosing, calibrating=calibrating)
+
+    def _judged(self, parts: Split, *, choosing: bool, calibrating: bool) -> tuple[Head, float | None]:
+        memory, gathered = self._remembered(parts.kept)
+        bits = concatenate(list(parts.held.values()))
+        places = [memory.labels.index(label) for label in parts.held]
+        targets = np.repeat(places, [len(held) for held in parts.held.values()])
+
+        def score(head: Head) -> Scores:
+            return head.update(memory, self.binarizer, gathered, self._head_seed()).scores(bits)
+
+        head, scores = choose_options(self.head, score, targets) if choosing else (self.head, score(self.head))
+        return head, fit_temperature(scores, targets) if calibrating else self.temperature

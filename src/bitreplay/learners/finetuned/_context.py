@@ -1,0 +1,71 @@
+"""TrainingContext: which network a method trains, how much and where, beside its own options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from bitreplay._floor.devices import usable_device
+from bitreplay.backbones import BACKBONES, build_backbone, count_features
+from bitreplay.backbones._build import option_names
+from bitreplay.errors import InputError
+from bitreplay.training import TrainingOptions
+
+__all__ = ["TrainingContext"]
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """Which network is trained, how much and where.
+
+    Parameters
+    ----------
+    backbone : str
+        A name among :data:`bitreplay.backbones.BACKBONES`.
+    backbone_options : mapping
+        Its options; `in_channels` is that of the images.
+    budget : TrainingOptions, optional
+        How much training every method gets; without one each trains as its authors did.
+    device : str
+        Where: "auto" takes a GPU if there is one.
+
+    Examples
+    --------
+    A method trains as long as its authors did, or within the budget of a comparison:
+
+    >>> from bitreplay.learners import LEARNERS
+    >>> from bitreplay.training import PRESETS
+    >>> context = TrainingContext("small_cnn", {"width": 4}, PRESETS["digits"], device="cpu")
+    >>> learner = LEARNERS["PASS"]()
+    >>> before = learner.recipe.epochs
+    >>> learner.use(context)
+    >>> before, learner.recipe.epochs
+    (101, 18)
+    >>> context.new_backbone((8, 8, 1), torch.Generator().manual_seed(0))[1]  # features
+    32
+    """
+
+    backbone: str = "resnet18"
+    backbone_options: Mapping[str, Any] = field(default_factory=dict)
+    budget: TrainingOptions | None = None
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.backbone not in BACKBONES:
+            raise InputError(f"there is no backbone {self.backbone!r}; there are {', '.join(BACKBONES)}")
+        usable_device(self.device)
+
+    def new_backbone(self, image_shape: tuple[int, ...], generator: torch.Generator) -> tuple[nn.Module, int]:
+        """A backbone for images (height, width, channels), and the number of its features."""
+        height, width, channels = image_shape
+        options = {"in_channels": channels} if "in_channels" in option_names(self.backbone) else {}
+        backbone = build_backbone(self.backbone, generator=generator, **options, **self.backbone_options)
+        return backbone, count_features(backbone, (channels, height, width))
+
+    def torch_device(self) -> torch.device:
+        """The device."""
+        return usable_device(self.device)

@@ -1,0 +1,99 @@
+"""G beyond one linear layer: the classifiers that a method with a memory can train by replay.
+
+In the flow images → features → bits → memory/**head** → class it says what the head is made of, in words that a command
+line can name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import nn
+
+from bitreplay.errors import InputError
+from bitreplay.heads import MakeModule, OptimizerName, Replay
+from bitreplay.nn import BinaryClassifier
+
+__all__ = ["Architecture", "make_replay"]
+
+Architecture = Literal["linear", "hidden", "binary", "quicknet_tail"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """What trains an architecture well."""
+
+    optimizer: OptimizerName
+    learning_rate: float
+    hidden: tuple[int, ...] = ()
+
+
+FORMS: dict[Architecture, Form] = {
+    "linear": Form("sgd", Replay.learning_rate),  # for inputs of 0 and 1
+    "hidden": Form("adam", 1e-3, hidden=(512,)),  # ours: Adam's usual rate, and half of EfficientNet's 1280 features
+    "binary": Form("adam", 1e-2),  # larq-zoo trains QuickNet's binary weights so
+    "quicknet_tail": Form("adam", 1e-3),  # ours: a tenth of larq-zoo's, as its weights are trained already
+}
+
+LINEAR_ON_SIGNS = 0.003  # ours: results/choices/replay_rates_binary_vgg.txt; ±1 are longer than 0 and 1
+
+
+def make_replay(
+    architecture: Architecture,
+    tail: MakeModule | None,
+    *,
+    signs: bool,
+    epochs: int,
+    min_steps: int,
+    batch_size: int,
+    learning_rate: float | None,
+) -> Replay:
+    """The replay head, not trained yet.
+
+    Parameters
+    ----------
+    architecture : {"linear", "hidden", "binary", "quicknet_tail"}
+        What G is: a linear layer, one with 512 hidden units, the binary classifier of the fully binary network, or
+        what follows the tap of the encoder.
+    tail : callable or None
+        Makes what follows the encoder's tap.
+    signs : bool
+        Whether G sees ±1, as behind a binary network, or 0 and 1.
+    epochs, min_steps, batch_size
+        As of :class:`bitreplay.heads.Replay`.
+    learning_rate : float or None
+        None takes one that suits the architecture.
+    """
+    form = FORMS[architecture]
+    suiting = LINEAR_ON_SIGNS if signs and architecture == "linear" else form.learning_rate
+    modules: dict[Architecture, MakeModule] = {"binary": _binary, "quicknet_tail": tail or _no_tail}
+    return Replay(
+        hidden=form.hidden,
+        module=modules.get(architecture),
+        epochs=epochs,
+        min_steps=min_steps,
+        batch_size=batch_size,
+        optimizer=form.optimizer,
+        learning_rate=suiting if learning_rate is None else learning_rate,
+    )
+
+
+class Signs(nn.Module):
+    """Bits as ±1, whether they come as 0 and 1 or as ±1 already: 0 must not count as +1."""
+
+    def forward(self, bits: torch.Tensor) -> torch.Tensor:
+        """The signs."""
+        return torch.where(bits >= 0.5, 1.0, -1.0)
+
+
+def _binary(n_inputs: int, n_classes: int) -> nn.Module:
+    return nn.Sequential(Signs(), BinaryClassifier(n_inputs, n_classes))
+
+
+def _no_tail(n_inputs: int, n_classes: int) -> nn.Module:
+    raise InputError(
+        "architecture=quicknet_tail trains what follows the tap of the encoder, but this encoder has no tail: "
+        "use quicknet, quicknet_small or quicknet_large"
+    )

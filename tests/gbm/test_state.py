@@ -1,0 +1,164 @@
+"""The core: one state after another, the same from the same seed, and what is decided on held-out samples."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from bitreplay.binarizers import Identity
+from bitreplay.bits import Fingerprint, concatenate, pack
+from bitreplay.errors import InputError
+from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.gbm._choice import ENOUGH, choose_options, split
+from bitreplay.heads import Bayes, ClosedForm, fit_temperature, held_out_loss
+
+D = 40
+
+
+def samples(labels, n=60, seed=0):
+    layout, rng = np.random.default_rng(1), np.random.default_rng(seed)
+    rates = {label: layout.beta(0.6, 0.6, D) for label in "abcdef"}
+    return {label: pack(rng.random((n, D)) < 0.25 + 0.5 * rates[label]) for label in labels}
+
+
+def empty(seed=0, **options):
+    return GBMState.empty(GBMOptions(prototypes=2, **options), Identity(), Fingerprint(D), seed)
+
+
+def accuracy(state, tested):
+    answers = [np.array(state.labels)[state.scores(bits).argmax(1)] == label for label, bits in tested.items()]
+    return np.concatenate(answers).mean()
+
+
+def test_classes_are_learned_call_after_call_and_earlier_states_stay_as_they_were():
+    first = empty().learned(samples("abc"))
+    before = first.scores(samples("abc", seed=1)["a"])
+    second = first.learned(samples("de"))
+    assert first.labels == ("a", "b", "c")
+    assert second.labels == (*"abcde",)
+    assert np.array_equal(first.scores(samples("abc", seed=1)["a"]), before)
+    assert accuracy(second, samples("abcde", seed=1)) > 0.85
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        second.calls = 7
+
+
+def test_the_seed_and_nothing_else_decides():
+    def learned(seed):
+        return empty(seed).learned(samples("abc")).learned(samples("d"))
+
+    one, two, other = learned(3), learned(3), learned(4)
+    for label in "abcd":
+        assert np.array_equal(one.memory.mixture(label).prototypes, two.memory.mixture(label).prototypes)
+    assert any(not np.array_equal(one.memory.mixture(c).prototypes, other.memory.mixture(c).prototypes) for c in "abcd")
+
+
+def test_more_samples_of_a_known_class_count_with_those_before():
+    state = empty().learned(samples("ab")).learned(samples("a", n=30, seed=2))
+    assert state.memory.count("a") == 90
+    assert state.labels == ("a", "b")
+
+
+def test_a_class_that_is_forgotten_leaves_the_state_of_a_memory_without_it():
+    state = empty().learned(samples("abc"))
+    rest = state.without("b")
+    assert rest.labels == ("a", "c")
+    memory = state.memory.copy()
+    memory.remove("b")
+    again = ClosedForm(*rest.head.describe()[0].values()).fit(memory, Identity(), 0)
+    bits = samples("ac", seed=1)["c"]
+    assert np.allclose(rest.scores(bits), again.scores(bits))
+    with pytest.raises(InputError, match="only one"):
+        empty().learned(samples("a")).without("a")
+
+
+# ---------------------------------------------------------------------- what is decided
+
+
+def test_a_fifth_of_every_class_is_set_aside_and_nothing_is_lost():
+    whole = {**samples("ab", n=53), **samples("c", n=4)}
+    parts = split(whole, seed=0)
+    assert {label: len(bits) for label, bits in parts.held.items()} == {"a": 10, "b": 10, "c": 0}
+    for label, bits in whole.items():
+        both = concatenate([parts.kept[label], parts.held[label]])
+        assert sorted(row.tobytes() for row in both.data) == sorted(row.tobytes() for row in bits.data)
+
+
+@pytest.mark.parametrize("head", [ClosedForm(), Bayes(), ClosedForm(ridge=0.07)])
+def test_open_options_make_held_out_samples_likeliest(head):
+    """Chosen by hand: mixtures of four fifths, and every option in turn with the one that was best before it."""
+    given = samples("abcd")
+    state = empty(head=head).learned(given)
+    parts = split(given, 0)
+    memory, _ = empty(head=head)._remembered(parts.kept)
+    held = concatenate(list(parts.held.values()))
+    targets = np.repeat(np.arange(4), [len(bits) for bits in parts.held.values()])
+
+    def loss(**options):
+        scores = head.decided(**options).fit(memory, Identity(), 0).scores(held)
+        return held_out_loss(scores, targets, fit_temperature(scores, targets))
+
+    chosen = {name: values[len(values) // 2] for name, values in head.open_options().items()}
+    assert chosen
+    for name, values in head.open_options().items():
+        chosen[name] = min(values, key=lambda value, name=name: loss(**{**chosen, name: value}))
+    found = state.head.describe()[0]
+    assert {name: found[name] for name in chosen} == chosen
+    assert all(loss(**chosen) <= loss(**{**chosen, name: v}) for name, vs in head.open_options().items() for v in vs)
+
+
+def test_choosing_reads_every_option_once():
+    """It costs one fit of the mixtures, and a solution per value."""
+    tried = []
+
+    def score(head):
+        tried.append((head.blend, head.ridge))
+        return np.random.default_rng(len(tried)).random((6, 3))
+
+    choose_options(ClosedForm(), score, np.arange(6) % 3)
+    assert len(tried) == len(set(tried)) == 5
+
+
+@pytest.mark.parametrize(("n", "decided"), [(5 * ENOUGH // 2, True), (5 * ENOUGH // 2 - 5, False)])
+def test_options_are_decided_by_enough_samples_only(n, decided):
+    state = empty().learned(samples("ab", n=n))
+    assert (not state.head.open_options()) is decided
+    assert accuracy(state, samples("ab", seed=1)) > 0.85
+
+
+def test_what_a_small_first_call_left_open_is_decided_by_a_later_one():
+    state = empty().learned(samples("ab", n=20))
+    assert state.head.open_options()
+    assert not state.learned(samples("cde", n=100)).head.open_options()
+
+
+def test_the_temperature_is_that_of_held_out_samples():
+    given = samples("abc")
+    state = empty(head=ClosedForm(0.8, 0.05)).learned(given)
+    parts = split(given, 0)
+    memory, _ = empty()._remembered(parts.kept)
+    scores = ClosedForm(0.8, 0.05).fit(memory, Identity(), 0).scores(concatenate(list(parts.held.values())))
+    targets = np.repeat(np.arange(3), [len(bits) for bits in parts.held.values()])
+    assert state.temperature == pytest.approx(fit_temperature(scores, targets))
+    assert empty(calibrate=False).learned(given).temperature is None
+
+
+def test_options_out_of_range_are_refused():
+    for wrong, words in (
+        ({"prototypes": 0}, "prototypes"),
+        ({"bits": 17}, "bits"),
+        ({"head": "svm"}, "head must be one of"),
+        ({"em": 3}, "em must be"),
+        ({"n_jobs": 0}, "n_jobs"),
+    ):
+        with pytest.raises(InputError, match=words):
+            GBMOptions(**wrong)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations("abc"))[:3])
+def test_the_order_of_classes_within_a_call_changes_no_mixture(order):
+    """Seeds belong to labels: mixtures do not depend on who was learned beside them."""
+    given = samples("abc")
+    one, two = (empty(head=ClosedForm(0.8, 0.05)).learned({c: given[c] for c in o}) for o in ("abc", order))
+    for label in "abc":
+        assert np.array_equal(one.memory.mixture(label).prototypes, two.memory.mixture(label).prototypes)

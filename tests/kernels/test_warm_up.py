@@ -1,0 +1,30 @@
+"""Compiling is said once, where it happens, and not where kernels are loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bitreplay._kernels.warm_up import COMPILING
+
+KERNEL = """
+from bitreplay._kernels.lanes import kernel
+
+@kernel("int64(int64)")
+def one_more(n):
+    return n + 1
+"""
+PROGRAM = "from bitreplay._kernels import warm_up; warm_up.KERNELS = ('some_kernels',); warm_up.warm_up()"
+
+
+def test_a_line_is_said_when_kernels_are_compiled_and_only_then(tmp_path: Path) -> None:
+    (tmp_path / "some_kernels.py").write_text(KERNEL)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = [
+        subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert [process.stderr for process in said] == [f"{COMPILING}\n", ""]
+    assert not any(process.stdout for process in said)

@@ -1,0 +1,87 @@
+"""The project's page of results: it reads the files of this version and of the first one."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from bitreplay.evaluation import Provenance
+from bitreplay.experiments import read_outcome, write_outcome
+from bitreplay.experiments._page import VERDICTS
+from bitreplay.report import write_summary
+from tests.experiments.outcomes import an_experiment, outcome
+from tests.report.examples import comparison
+from tests.report.test_summary import made_by
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks" / "results_page.py"
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the benchmarks are not part of what is installed")
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """The script, which reads and writes in a folder of its own."""
+    specification = importlib.util.spec_from_file_location("results_page", SCRIPT)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    folders = {"ROOT": "", "COMPARISONS": "comparisons", "EXPERIMENT_FILES": "experiments", "PAGE": "results.md"}
+    for name, path in {**folders, "PUBLISHED": "README.md", "MAIN_TABLE": "comparisons/table-1-cpu.json"}.items():
+        monkeypatch.setattr(module, name, tmp_path / path)
+    return module
+
+
+def write_results(folder: Path, version: str) -> None:
+    """A comparison and an experiment, as this version or 0.1.0 wrote them."""
+    made = Provenance(version, "2025-03-01", "a machine", 100.0)
+    runs = [made_by(run, made.version, made.date, made.machine, made.seconds) for run in comparison((0, 1))]
+    compared, measured = folder / "comparisons" / "c.json", folder / "experiments" / "table-2.json"
+    write_summary(runs, compared, {"dataset": "digits"}, ["compare", "--dataset", "digits"])
+    wanted = {"scale": "cpu", "seeds": None, "seconds": 1.0}
+    one = write_outcome(folder / "table-2", "table-2", an_experiment(), outcome(drawings=[]), **wanted)
+    content = json.loads((one.folder / "outcome.json").read_text(encoding="utf-8"))
+    content |= {"version": made.version, "date": made.date, "machine": made.machine}
+    if version == "0.1.0":
+        old = json.loads(compared.read_text(encoding="utf-8"))
+        said = old.pop("made")
+        old |= {"bitreplay": said["version"], "date": said["date"], "machine": said["machine"]}
+        compared.write_text(json.dumps(old), encoding="utf-8")
+        content["claims"] = [
+            {"paper": claim.paper, "measured": claim.measured, "holds": claim.holds} for claim in one.claims
+        ]
+    measured.parent.mkdir()
+    measured.write_text(json.dumps(content), encoding="utf-8")
+
+
+@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
+def test_files_of_both_versions_are_read(script, tmp_path, version):
+    write_results(tmp_path, version)
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert f"Seeds 0, 1; a machine; bitreplay {version}; 2025-03-01." in page
+    assert f"\na machine; bitreplay {version}; 2025-03-01." in page
+    for paper, verdict in zip(("K = 8 > K = 1", "q = 8 is best", "T = 20 is harder"), VERDICTS.values(), strict=True):
+        [told] = [line for line in page.splitlines() if line.startswith("| [table-2]") and f"| {paper} |" in line]
+        old = version == "0.1.0"
+        assert told.endswith(f"| {verdict}{' (being remeasured)' if old else ''} |")
+    assert ("claims were judged more leniently" in page) == old
+
+
+def test_the_committed_results_are_read(script):
+    paths = sorted((ROOT / "results" / "comparisons").glob("*.json"))
+    assert paths
+    for path in paths:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        made = content.get("made", content)
+        assert f"{made['machine']}; bitreplay " in script.section(content)
+        assert f"; {made['date']}." in script.section(content)
+    paths = sorted((ROOT / "results" / "experiments").glob("*.json"))
+    assert paths
+    for path in paths:
+        one = read_outcome(path)
+        claims = json.loads(path.read_text(encoding="utf-8"))["claims"]
+        for claim, written in zip(one.claims, claims, strict=True):
+            assert (claim.paper, claim.measured) == (written["paper"], written["measured"])
+            assert claim.holds is written.get("holds", claim.holds)  # 0.1.0 wrote what was decided
+        assert f"bitreplay {one.version}; {one.date}." in script.experiment(one)
