@@ -14,7 +14,7 @@ import numpy as np
 from bitreplay import BinaryMemory, EMOptions
 from bitreplay.binarizers import Identity
 from bitreplay.bits import concatenate
-from bitreplay.device import DeviceMemory, IntegerHead, words_of
+from bitreplay.device import DeviceMemory, IntegerHead, mean_bits, words_of
 from bitreplay.heads import Bayes, ClosedForm, Replay
 from bitreplay.memory import BinaryMemory as Memory
 from problems import parser, problem_of
@@ -50,6 +50,7 @@ def main() -> None:
     bits = concatenate(list(problem.test.values()))
     targets = np.repeat(np.arange(len(problem.test)), [len(part) for part in problem.test.values()])
     words = words_of(bits)
+    often = mean_bits(memory)
     print(f"{problem.name}: {len(memory)} classes, D = {memory.n_features}, K = 8, q = 3, {len(bits):,} test samples")
     print(f"{'head':34s}{'right, %':>9s}{'flash, bytes':>14s}   the same in C")
 
@@ -65,15 +66,15 @@ def main() -> None:
     show("closed form, float", closed.scores(bits), closed.nbytes)
     weights, offsets = closed.rows
     for weight_bits in (8, 6, 5, 4, 3, 2):
-        head = IntegerHead.of_rows(weights, offsets, weight_bits)
+        head = IntegerHead.of_rows(weights, offsets, weight_bits, often)
         show(f"closed form, {weight_bits} bits", head.scores(bits), head.size_bits // 8, head)
     for weight_bits in (8, 6, 4):
-        head = IntegerHead.of_rows(weights[:, :1], offsets[:, :1], weight_bits)
+        head = IntegerHead.of_rows(weights[:, :1], offsets[:, :1], weight_bits, often)
         show(f"its linear part, {weight_bits} bits", head.scores(bits), head.size_bits // 8, head)
     shared = ClosedForm(blend=1.0).fit(memory, Identity(), 0)
     show("closed form with blend 1, float", shared.scores(bits), shared.nbytes)
     rows = (part[:, :1] for part in shared.rows)
-    head = IntegerHead.of_rows(*rows)
+    head = IntegerHead.of_rows(*rows, expected=often)
     show("closed form with blend 1, 8 bits", head.scores(bits), head.size_bits // 8, head)
     if given.replay:
         replay = Replay().fit(memory, Identity(), 0)
@@ -82,7 +83,7 @@ def main() -> None:
         state = replay.network.state_dict()
         for weight_bits in (8, 6, 4):
             rows = state["0.weight"].numpy()[:, None], state["0.bias"].numpy()[:, None]
-            head = IntegerHead.of_rows(*rows, weight_bits)
+            head = IntegerHead.of_rows(*rows, weight_bits, often)
             show(f"linear G, {weight_bits} bits", head.scores(bits), head.size_bits // 8, head)
 
 

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from bitreplay.binarizers import Identity, Thermometer
 from bitreplay.bits import PackedBits, concatenate
-from bitreplay.device import DeviceMemory, IntegerHead, Layout, Status, words_of
+from bitreplay.device import DeviceMemory, IntegerHead, Layout, Status, mean_bits, words_of
 from bitreplay.heads import ClosedForm
 from problems import Problem, parser, problem
 
@@ -103,9 +103,10 @@ def bayes(library, problem: Problem, k: int, q: int) -> tuple[Row, DeviceMemory]
 
 def weighted(problem: Problem, learned: DeviceMemory, name: str, weight_bits: int, linear: bool) -> Row:
     bits, targets = targets_of(problem)
-    weights, offsets = ClosedForm().fit(learned.to_memory(), Identity(), 0).rows
+    memory = learned.to_memory()
+    weights, offsets = ClosedForm().fit(memory, Identity(), 0).rows
     part = slice(0, 1 if linear else None)
-    head = IntegerHead.of_rows(weights[:, part], offsets[:, part], weight_bits)
+    head = IntegerHead.of_rows(weights[:, part], offsets[:, part], weight_bits, mean_bits(memory))
     script = Script()
     script.head(head)
     script.head_scores(bits[:VECTORS])

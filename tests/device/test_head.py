@@ -68,9 +68,37 @@ def test_eight_bits_give_nearly_the_float_scores(seed: int, squares: int, size: 
     offsets = size * rng.standard_normal((3, 1 + squares))
     head, bits = IntegerHead.of_rows(weights, offsets), rng.integers(0, 2, (20, 60))
     exact, found = float_scores(weights, offsets, bits), head.scores(bits).astype(float)
+    exact -= (bits @ weights[:, 0].T + offsets[:, 0]).mean(axis=1, keepdims=True)  # what all classes share
     unit = (exact.max() - exact.min()) / (found.max() - found.min())
     error = np.abs((found - found.mean()) * unit - (exact - exact.mean()))
     assert error.max() <= 0.05 * (exact.max() - exact.min())
+
+
+def test_what_all_classes_share_costs_no_bits() -> None:
+    """A large common part of the first rows changes no decision, so it must not make the others coarse."""
+    rng = np.random.default_rng(0)
+    weights, offsets = rng.standard_normal((4, 3, 60)), rng.standard_normal((4, 3))
+    common = np.zeros((1, 3, 60))
+    common[:, 0] = 1000 * rng.standard_normal(60)
+    alone, beside = (IntegerHead.of_rows(w, offsets, 4) for w in (weights, weights + common))
+    np.testing.assert_array_equal(alone.weights, beside.weights)
+
+
+@given(seed=st.integers(0, 2**32), weight_bits=st.integers(3, 6))
+@settings(deadline=None)
+def test_offsets_make_up_for_rounding(seed: int, weight_bits: int) -> None:
+    """With `expected`, a row's product with bits of that mean is right on average, within half a step of the bias."""
+    rng = np.random.default_rng(seed)
+    weights, offsets, often = rng.standard_normal((3, 2, 80)), rng.standard_normal((3, 2)), rng.random(80)
+    head = IntegerHead.of_rows(weights, offsets, weight_bits, often)
+    centred = weights - np.stack([weights[:, 0].mean(axis=0), np.zeros(80)])
+    exact = centred @ often + offsets - np.array([offsets[:, 0].mean(), 0])
+    units = (centred * head.weights).sum(axis=2) / np.square(head.weights, dtype=np.int64).sum(axis=2)
+    sums = head.weights @ often + head.biases
+    # The units themselves are not kept: those of least squares are within a few hundredths of them.
+    assert (np.abs(sums - exact / units) <= 0.5 + 0.05 * np.abs(exact / units)).all()
+    with pytest.raises(InputError, match="expected must be 80 numbers from 0 to 1"):
+        IntegerHead.of_rows(weights, offsets, weight_bits, often[1:])
 
 
 def test_rounding_never_exceeds_the_bits() -> None:

@@ -6,7 +6,7 @@ specification of the C sources in the folder `c`, which :func:`export_c` writes 
 
 from bitreplay.device._blocks import newest, read_block
 from bitreplay.device._export import export_c
-from bitreplay.device._head import IntegerHead
+from bitreplay.device._head import IntegerHead, mean_bits
 from bitreplay.device._layout import Layout, short_fingerprint
 from bitreplay.device._memory import DeviceMemory
 from bitreplay.device._model import DeviceModel
@@ -32,6 +32,7 @@ __all__ = [
     "c_array",
     "export_c",
     "library_folder",
+    "mean_bits",
     "newest",
     "read_block",
     "short_fingerprint",

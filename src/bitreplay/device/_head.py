@@ -19,8 +19,9 @@ from bitreplay._floor.arguments import integer
 from bitreplay.bits import BitsLike, pack
 from bitreplay.device._records import Words
 from bitreplay.errors import InputError
+from bitreplay.memory import BinaryMemory
 
-__all__ = ["IntegerHead"]
+__all__ = ["IntegerHead", "mean_bits"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -58,8 +59,17 @@ class IntegerHead:
     score_shift: int
 
     @classmethod
-    def of_rows(cls, weights: npt.ArrayLike, offsets: npt.ArrayLike, weight_bits: int = 8) -> IntegerHead:
+    def of_rows(
+        cls,
+        weights: npt.ArrayLike,
+        offsets: npt.ArrayLike,
+        weight_bits: int = 8,
+        expected: npt.ArrayLike | None = None,
+    ) -> IntegerHead:
         """Round rows of weights.
+
+        What the first rows of all classes have in common decides nothing and is taken off before, so that the bits are
+        spent on what tells the classes apart: scores are those of the rows up to what all classes share.
 
         Parameters
         ----------
@@ -69,12 +79,15 @@ class IntegerHead:
             Added to the products.
         weight_bits : int
             Bits per weight, 2 to 8.
+        expected : array of shape (D,), optional
+            How often each bit is set, as :func:`mean_bits` gives it. Offsets then make up for what rounding changes on
+            average.
 
         Examples
         --------
         >>> head = IntegerHead.of_rows([[[1.0, -0.5]], [[-1.0, 0.25]]], [[0.0], [0.5]], weight_bits=4)
         >>> head.weights[:, 0].tolist()
-        [[7, -4], [-7, 2]]
+        [[7, -3], [-7, 3]]
         >>> head.predict([[1, 0], [0, 0], [0, 1]]).tolist()
         [0, 1, 1]
         """
@@ -91,7 +104,16 @@ class IntegerHead:
                 raise InputError(f"a head in integers has at most {most} {name}; got {number}")
         if not np.isfinite(w).all() or not np.isfinite(o).all():
             raise InputError("weights and offsets must be finite")
+        if len(w) > 1:
+            w, o = w.copy(), o.copy()
+            w[:, 0] -= w[:, 0].mean(axis=0)
+            o[:, 0] -= o[:, 0].mean()
         units, whole = _round(w, 2 ** (weight_bits - 1) - 1)
+        if expected is not None:
+            often = np.asarray(expected, dtype=np.float64)
+            if often.shape != w.shape[2:] or not ((often >= 0) & (often <= 1)).all():
+                raise InputError(f"expected must be {w.shape[2]} numbers from 0 to 1, one for every bit")
+            o = o - (units[..., None] * whole - w) @ often
         units = np.where(units > 0, units, np.abs(o) / 1024)  # a row of zeros still has its offset
         biases = np.divide(o, units, out=np.zeros_like(o), where=units > 0)
         if np.abs(biases).max() >= 2**30:
@@ -182,11 +204,25 @@ class IntegerHead:
     __hash__ = None  # type: ignore[assignment]
 
 
+def mean_bits(memory: BinaryMemory) -> npt.NDArray[np.float64]:
+    """How often each bit is set, all classes of a memory being equally frequent.
+
+    Examples
+    --------
+    >>> memory = BinaryMemory(bits=3)
+    >>> memory.enrol({"mug": [[0, 1]], "cup": [[1, 1]]})
+    >>> mean_bits(memory).tolist()
+    [0.5, 1.0]
+    """
+    mixtures = [memory.mixture(label) for label in memory.labels]
+    return np.asarray(np.mean([m.weights @ m.prototypes for m in mixtures], axis=0), dtype=np.float64)
+
+
 def _round(weights: npt.NDArray[np.float64], top: int) -> tuple[npt.NDArray[np.float64], Integers]:
     """The unit of each row, and its weights in units, from -top to top.
 
     A few large weights are cut off where that lets all others be finer: of some units, that with the smallest squared
-    error is taken. At four bits that is worth half a point, at three bits two.
+    error is taken.
     """
     largest = np.abs(weights).max(axis=2)
     units, least = np.zeros_like(largest), np.full(largest.shape, np.inf)

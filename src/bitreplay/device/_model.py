@@ -15,7 +15,7 @@ from torch import nn
 
 from bitreplay.binarizers import Binarizer, Identity, Native
 from bitreplay.classifier import GBMClassifier
-from bitreplay.device._head import IntegerHead
+from bitreplay.device._head import IntegerHead, mean_bits
 from bitreplay.device._layout import Layout, short_fingerprint
 from bitreplay.device._memory import DeviceMemory
 from bitreplay.device._network import DeviceNetwork
@@ -169,14 +169,14 @@ def _integer_head(
     if name == "bayes" or (name == "own" and (own is None or isinstance(own, Bayes))):
         return None
     if name == "own" and isinstance(own, Replay):
-        return IntegerHead.of_rows(*_linear_rows(own, binarizer), weight_bits)
+        return IntegerHead.of_rows(*_linear_rows(own, binarizer), weight_bits, mean_bits(memory))
     if name == "own" and not isinstance(own, ClosedForm):
         raise InputError(f"a head of type {type(own).__name__} has no form in integers")
     closed = own if isinstance(own, ClosedForm) else ClosedForm().fit(memory, binarizer, 0)
     weights, offsets = closed.rows
     if name == "linear_part" or not weights[:, 1:].any():  # blend = 1 leaves nothing to be squared
         weights, offsets = weights[:, :1], offsets[:, :1]
-    return IntegerHead.of_rows(weights, offsets, weight_bits)
+    return IntegerHead.of_rows(weights, offsets, weight_bits, mean_bits(memory))
 
 
 def _linear_rows(head: Replay, binarizer: Binarizer) -> tuple[Any, Any]:
