@@ -20,7 +20,7 @@ test: $(READY)
 
 # The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
 test-device: $(READY)
-	BITREPLAY_TEST_DEVICE=1 $(VENV)/bin/pytest tests/device
+	BITREPLAY_TEST_DEVICE=1 $(VENV)/bin/pytest tests/device tests/real/test_device.py
 
 # Ten million damaged blocks under AddressSanitizer and UBSan; what it finds interesting is added to fuzz/corpus.
 FUZZ_RUNS ?= 10000000

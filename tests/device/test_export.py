@@ -30,9 +30,9 @@ def classifier() -> GBMClassifier:
     return GBMClassifier(prototypes=2, p=3, random_state=0).fit(*load_digits(return_X_y=True))
 
 
-def selftest(folder: Path, compiler: str | None = COMPILER) -> str:
-    """What the export's own test prints."""
-    run = ["make", "-s", "-B", "-C", str(folder), "selftest", f"CC={compiler}"]
+def selftest(folder: Path, compiler: str | None = COMPILER, flags: str = "-O0") -> str:
+    """What the export's own test prints; without optimisation, which is most of the time."""
+    run = ["make", "-s", "-B", "-C", str(folder), "selftest", f"CC={compiler}", f"CFLAGS={flags}"]
     return subprocess.run(run, check=True, capture_output=True, text=True).stdout
 
 
@@ -49,7 +49,7 @@ def test_with_either_compiler(classifier: GBMClassifier, compiler: str, tmp_path
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     export_c(classifier, tmp_path, features="int16", weight_bits=4)
-    assert selftest(tmp_path, compiler) == "the answers are those of Python\n"
+    assert selftest(tmp_path, compiler, "-O2") == "the answers are those of Python\n"
 
 
 @compiled
@@ -144,6 +144,20 @@ def test_the_sources_include_nothing_else_and_have_no_float_unless_asked() -> No
         code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
         without = re.sub(r"#ifdef BITREPLAY_FLOAT.*?#endif", "", code, flags=re.DOTALL)
         assert not re.search(r"\b(float|double|malloc|calloc|free|goto)\b", without), path.name
+
+
+def test_no_function_comes_back_to_itself() -> None:
+    """No recursion: what a function calls, and what that calls, ends."""
+    function = re.compile(r"^\w[^;{}()=#]*?\b(\w+)\([^;{}]*\)\s*\{(.*?)^\}", flags=re.DOTALL | re.MULTILINE)
+    calls: dict[str, set[str]] = {}
+    for path in SOURCES:
+        code = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        calls |= {name: set(re.findall(r"\b(\w+)\(", body)) for name, body in function.findall(code)}
+    assert len(calls) > 30
+    while ends := {name for name, called in calls.items() if not called & calls.keys()}:
+        for name in ends:
+            del calls[name]
+    assert not calls
 
 
 def test_the_header_has_the_statuses_of_python() -> None:

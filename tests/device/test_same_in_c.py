@@ -6,6 +6,7 @@ Hypothesis makes the sequences; both sides get each call, and everything that ca
 from __future__ import annotations
 
 import ctypes
+import os
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from tests.device.library import CMemory
 from tests.device.script import status_of
 from tests.device.test_bayes import random_memory
 
+EXAMPLES = 5000 if os.environ.get("BITREPLAY_TEST_DEVICE") else 200
 RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 layouts = st.builds(
@@ -53,7 +55,7 @@ def samples(n: int, d: int, seed: int) -> PackedBits:
 
 
 @given(layout=layouts, room=st.integers(1, 4), sequence=calls)
-@settings(RELAXED, max_examples=500)
+@settings(RELAXED, max_examples=EXAMPLES)
 def test_any_sequence_of_calls_leaves_the_same_memory(
     library: ctypes.CDLL, layout: Layout, room: int, sequence: list[tuple[object, ...]]
 ) -> None:
