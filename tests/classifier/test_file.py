@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def rows(*labels):
         {"head": "replay"},
         {"head": Replay(hidden=(20,), epochs=2)},
         {"binarizer": Heaviside(64, f=2, generator=torch.Generator().manual_seed(0))},
-        {"reject": 0.8, "encoder": "pixels", "unknown": 99},
+        {"reject": 0.8, "encoder_name": "pixels", "unknown": 99},
     ],
     ids=["closed_form", "bayes", "replay", "mlp", "heaviside", "reject"],
 )
@@ -108,7 +109,8 @@ def test_a_memory_file_is_not_a_classifier(tmp_path):
 
 def test_a_memory_beside_other_thresholds_is_refused(tmp_path):
     clf, other = (GBMClassifier(random_state=0).fit(scale * X, Y) for scale in (1, 2))
-    clf.binarizer_ = other.binarizer_
+    state = replace(clf._fitted.state, binarizer=other.binarizer_)
+    clf._fitted = clf._fitted.with_state(state)
     clf.save(tmp_path / "clf.safetensors")
     with pytest.raises(FileFormatError, match="other thresholds"):
         GBMClassifier.load(tmp_path / "clf.safetensors")

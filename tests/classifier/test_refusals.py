@@ -64,7 +64,7 @@ def test_a_failed_call_leaves_everything_as_it_was(options, call):
         {"binarizer": "sigmoid"},
         {"reject": 1.5},
         {"reject": -0.1},
-        {"encoder": 3},
+        {"encoder_name": 3},
         {"em": EMOptions, "prototypes": 3},
         {"head": [1]},
         {"head": Replay},

@@ -1,5 +1,7 @@
 """The replay head: balanced batches, growing G, and learning without forgetting."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -211,12 +213,12 @@ def test_spatial_embeddings_of_a_quicknet():
         {"optimizer": "lion"},
         {"epochs": 0},
         {"batch_size": 1},
-        {"lr": 0.0},
+        {"learning_rate": 0.0},
         {"epochs": 1.5},
         {"prior": "x"},
         {"hidden": (0,)},
         {"module": 5},
-        {"lr": float("nan")},
+        {"learning_rate": float("nan")},
         {"momentum": float("inf")},
         {"device": "abacus"},
     ],
@@ -253,7 +255,8 @@ def test_watching_changes_nothing():
     plain, watched = learn(options, BinaryMemory(4), train, 0), None
     memory = BinaryMemory(4)
     memory.enrol(train, EMOptions(n_components=2))
-    watched = options.update(memory, Identity(), train, 0, on_epoch=lambda right, head: seen.append((right, head)))
+    watching = replace(options, on_epoch=lambda right, head: seen.append((right, head)))
+    watched = watching.update(memory, Identity(), train, 0)
     np.testing.assert_array_equal(watched.scores(test[0]), plain.scores(test[0]))
     assert len(seen) == 3
     assert seen[0][0] < seen[-1][0] <= 1
@@ -268,5 +271,5 @@ def test_the_last_epoch_may_be_short():
     memory, seen = BinaryMemory(4), []
     memory.enrol(train, EMOptions(n_components=2))
     options = Replay(epochs=1, min_steps=14, batch_size=60)  # 6 steps an epoch: 6, 6 and 2
-    options.update(memory, Identity(), train, 0, on_epoch=lambda right, _: seen.append(right))
+    replace(options, on_epoch=lambda right, _: seen.append(right)).update(memory, Identity(), train, 0)
     assert len(seen) == 3

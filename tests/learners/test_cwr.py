@@ -64,7 +64,7 @@ def test_a_later_task_is_consolidated_with_what_was(architecture):
 
 
 def layer_of(learned):
-    return last_layer(learned["head"].network).weight.detach().numpy()
+    return last_layer(learned["state"].head.network).weight.detach().numpy()
 
 
 def test_new_rows_begin_at_zero():

@@ -17,7 +17,7 @@ from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.nn import binary_layers
 from bitreplay.runs import Specification
 
-QUICK = {"classifier": "quicknet_tail", "epochs": 1, "min_steps": 60, "learning_rate": 0.01, "batch_size": 32}
+QUICK = {"architecture": "quicknet_tail", "epochs": 1, "min_steps": 60, "learning_rate": 0.01, "batch_size": 32}
 METHODS = {
     "GBM": lambda: GBM(prototypes=2, bits=8, head="replay", **QUICK),
     "LatentReplay": lambda: LatentReplay(exemplars=10, **QUICK),

@@ -178,7 +178,8 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
     def forget(self, label: Label) -> GBMClassifier:
         """Remove a class: its prototypes, count and label; the head is computed again from what is left.
 
-        The thresholds stay: they were calibrated on the first call's samples, of which the class may have been a part.
+        Thresholds, the head's options and the temperature stay: they were chosen on the first call's samples, of which
+        the class may have been a part.
         """
         with self._writing():
             fitted = self._now()

@@ -61,10 +61,10 @@ def test_old_prototypes_change_only_if_they_are_to_follow():
         learner = make("TrainableGBM")
         learner.follow = follow
         learner.learn(scenario[0])
-        first = learner.gbm.memory.mixture(0).prototypes
+        first = learner.memory.mixture(0).prototypes
         learner.learn(scenario[1])
-        prototypes[follow] = first, learner.gbm.memory.mixture(0).prototypes
-        assert learner.gbm.memory.labels == tuple(range(7))  # places in the learning order
+        prototypes[follow] = first, learner.memory.mixture(0).prototypes
+        assert learner.memory.labels == tuple(range(7))  # places in the learning order
     np.testing.assert_array_equal(*prototypes[False])
     assert not np.array_equal(*prototypes[True])
     np.testing.assert_array_equal(prototypes[True][0], prototypes[False][0])

@@ -224,4 +224,4 @@ def test_trainable_gbm_shows_its_head_bits_and_pseudo_exemplars():
     expected = cross_entropy(logits, torch.cat([look.classes, old_classes])).item()
     expected += 10 * float((look.features - look.old_features).norm()) * math.sqrt(256 / N)
     assert look.value == pytest.approx(expected, **NEAR)
-    assert learner.gbm.memory.labels == tuple(range(N_OLD + N_NEW))
+    assert learner._learned.memory.labels == tuple(range(N_OLD + N_NEW))

@@ -23,6 +23,8 @@ from bitreplay.learners.frozen._method import Features, FeatureSource, FrozenMet
 
 __all__ = ["OnBits"]
 
+CODE = "code"  # what a state calls its binarizer
+
 
 class OnBits(FrozenMethod):
     """Base of the methods that may use bits.
@@ -105,18 +107,18 @@ class OnBits(FrozenMethod):
         state = super().state_dict()
         if self.uses == "bits":
             options, tensors = self._require_code().describe()
-            state["binarizer"] = to_text(options)
-            state.update({f"binarizer.{name}": value for name, value in tensors.items()})
+            state[CODE] = to_text(options)
+            state.update({f"{CODE}.{name}": value for name, value in tensors.items()})
         return state
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over what `state_dict` of a method with the same options gave."""
-        own = {name: value for name, value in state.items() if not name.startswith("binarizer")}
+        tensors = {n.removeprefix(f"{CODE}."): v for n, v in state.items() if n.startswith(f"{CODE}.")}
+        own = {n: v for n, v in state.items() if n != CODE and not n.startswith(f"{CODE}.")}
         before = self.code
         try:
             if self.uses == "bits":
-                tensors = {n.removeprefix("binarizer."): v for n, v in state.items() if n.startswith("binarizer.")}
-                self.code = rebuild(from_text(state["binarizer"]), tensors)
+                self.code = rebuild(from_text(state[CODE]), tensors)
             super().load_state_dict(own)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             self.code = before
