@@ -22,7 +22,7 @@ test: $(READY)
 test-device: $(READY)
 	BITREPLAY_TEST_DEVICE=1 $(VENV)/bin/pytest tests/device tests/real/test_device.py
 
-# Ten million damaged blocks under AddressSanitizer and UBSan; what it finds interesting is added to fuzz/corpus.
+# Ten million damaged blocks under AddressSanitizer and UBSan; `make -C fuzz minimize` then keeps what was new in fuzz/corpus.
 FUZZ_RUNS ?= 10000000
 fuzz-device: $(READY)
 	$(MAKE) -C fuzz PYTHON=$(abspath $(VENV))/bin/python RUNS=$(FUZZ_RUNS)

@@ -256,7 +256,8 @@ typedef struct {
     const int32_t *scales;  /* of each row */
 } bitreplay_head;
 
-/* The score of every class; `n_scores` is the room for them. */
+/* The score of every class; `n_scores` is the room for them. Compare scores of one embedding only: what they would all
+ * have in common is left out. */
 bitreplay_status bitreplay_head_scores(const bitreplay_head *head, const uint32_t *bits, int32_t *scores,
                                        uint32_t n_scores);
 
