@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from bitreplay import GBMClassifier, Thermometer
 from bitreplay.heads import ClosedForm
+from bitreplay.heads._closed_form import BLEND, RIDGE
 from bitreplay.learners.frozen._fine_tuning import FineTuning
 
 SEEDS = range(5)
@@ -87,7 +88,7 @@ def to_bits(features, thresholds):
 
 def true_covariance_rule(bits, labels, test_bits):
     """The closed-form head's rule with all training bits at hand: real means and full covariances, no mixture."""
-    rule = ClosedForm()
+    rule = ClosedForm(BLEND, RIDGE)
     classes = np.unique(labels)
     covariances = [np.cov(bits[labels == c], rowvar=False, bias=True) for c in classes]
     shared = np.mean(covariances, axis=0)

@@ -132,5 +132,5 @@ def test_an_untrained_heaviside_sets_half_of_the_bits_and_depends_on_the_seed():
 
 @pytest.mark.parametrize("features", [np.empty((0, 3)), np.full((4, 3), np.nan), np.zeros(5)])
 def test_thresholds_need_features(features):
-    with pytest.raises(InputError, match="thresholds need|matrix of numbers"):
+    with pytest.raises(InputError, match=r"thresholds need|matrix of numbers"):
         GBM().calibrate(features)

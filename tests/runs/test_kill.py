@@ -77,7 +77,7 @@ def test_killed_with_sigkill_at_any_moment(network: Path, tmp_path: Path) -> Non
     report = json.loads(ended.stdout)
     for text in texts:
         assert report[text]["codes"][:2] == [-9, -9]  # while writing a checkpoint; those at random may come late
-        assert [part.partition(".safetensors")[0] for part in report[text]["parts"]] == [".checkpoint"] * 2
+        assert len(report[text]["parts"]) == 2
     undisturbed, killed = (
         {path.parent.name: History.from_json(path.read_bytes()) for path in (tmp_path / which).glob("*/history.json")}
         for which in ("undisturbed", "killed")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +17,7 @@ import yaml
 
 from bitreplay import metrics
 from bitreplay._floor.container import read_file
+from bitreplay._floor.files import part_beside
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
 from bitreplay.learners import LEARNERS
@@ -121,9 +125,13 @@ def test_what_killed_processes_left_behind_is_removed(network: Path, tmp_path: P
     with pytest.raises(KeyboardInterrupt):
         run_learner(setting, specification, 0, tmp_path / "runs", on_state=stop_after(0), checkpoint_seconds=0)
     (folder,) = (tmp_path / "runs").iterdir()
-    (folder / ".checkpoint.safetensors.0123abcd.part").write_bytes(b"half")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    stray, own = (part_beside(folder / "x").name.replace(str(os.getpid()), str(pid)) for pid in (gone.pid, os.getpid()))
+    for name in (stray, own):
+        (folder / name).write_bytes(b"half")
     run_learner(setting, specification, 0, tmp_path / "runs")
-    assert sorted(path.name for path in folder.iterdir()) == ["config.yaml", "history.json", "log.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == [own, "config.yaml", "history.json", "log.csv"]
 
 
 def test_a_finished_run_is_only_read(network: Path, tmp_path: Path) -> None:
@@ -268,9 +276,9 @@ def test_a_run_of_another_version_of_the_learner_is_not_taken_for_this_one(
     monkeypatch.setattr(LEARNERS["NearestMean"], "VERSION", 2)
     second = run_learner(setting, specification, 0, tmp_path)
     assert second.path != first.path
-    monkeypatch.setattr("bitreplay.learners.frozen._memory_head.HEADS_VERSION", 2)
+    monkeypatch.setattr("bitreplay.learners.frozen._memory_head.HEADS_VERSION", 77)
     assert find_run(Prepared(setting), specification, 0, tmp_path) is not None  # it has no memory
-    assert Specification.parse("GBM").version == "1.2"
+    assert Specification.parse("GBM").about.version == "1.77"
 
 
 def test_a_run_says_when_it_was_made_and_not_when_it_was_read(network: Path, tmp_path: Path) -> None:

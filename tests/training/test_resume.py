@@ -49,7 +49,7 @@ def test_killed_while_writing_at_a_step_and_between_it_ends_with_the_same_weight
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": threads}
     command = [sys.executable, "-c", CHILD, str(folder)]
     assert subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode == -signal.SIGKILL
-    assert list((folder / "plain").glob(".checkpoint*.part"))
+    assert list((folder / "plain").glob(".bitreplay-*.part"))
     assert read_file(folder / "plain" / "checkpoint.safetensors")[0]["epoch"] == 1
 
     calls = []

@@ -57,9 +57,9 @@ def evaluate(
     >>> from bitreplay.backbones import Preprocessing
     >>> from bitreplay.data import load_dataset, make_scenario
     >>> from bitreplay.encoder import Encoder
-    >>> from bitreplay.learners import FROZEN, FrozenLearner
+    >>> from bitreplay.learners import LEARNERS, FrozenLearner
     >>> pixels = Encoder(lambda images: images.flatten(1), Preprocessing((0.5,), (0.5,)), name="pixels")
-    >>> learner = FrozenLearner(FROZEN["StreamingLDA"](), pixels)
+    >>> learner = FrozenLearner(LEARNERS["StreamingLDA"](), pixels)
     >>> scenario = make_scenario(load_dataset("digits"), sizes=[5, 3, 2])
     >>> history = evaluate(learner, scenario, on_state=lambda state, history: print(state, history.memory_bits[-1]))
     0 141312

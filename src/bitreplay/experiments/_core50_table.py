@@ -35,7 +35,7 @@ MORE = (  # not in the paper: what CWR* adds, and what 32 bits per value are goo
 )
 TASKS = 8  # 2 + 8 x 1 categories
 EVERY = {"cpu": 20, "paper": 1}  # frames of a video look alike: 1 in 20 is a usual reduction
-CLASSIFIER = {"cpu": "linear", "paper": "quicknet_tail"}
+ARCHITECTURE = {"cpu": "linear", "paper": "quicknet_tail"}
 SEEDS = {"cpu": [0], "paper": [0, 1, 2]}
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
@@ -66,7 +66,7 @@ def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
     if request.download and setting.encoder_name in PUBLISHED:
         fetch_quicknet(setting.encoder_name)
     _require(setting)
-    names = {",".join([row, f"classifier={CLASSIFIER[scale]}", *options]): row for row in (*ROWS, *MORE)}
+    names = {",".join([row, f"architecture={ARCHITECTURE[scale]}", *options]): row for row in (*ROWS, *MORE)}
     runs = request.compare(setting, list(names), SEEDS[scale])
     results = [run.result() for run in runs]
     published = {name: ROWS[row] for name, row in names.items() if row in ROWS}

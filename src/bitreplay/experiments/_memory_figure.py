@@ -28,7 +28,7 @@ PROTOTYPES = (1, 2, 4, 8, 16)  # K of q = 8: "from 1 to 16"
 SEEDS = [0, 1, 2]
 # At cpu scale 2 epochs, which reach what 5 do (results/choices/replay_options_cifar100.txt), and a linear G, whose rate
 # was chosen for LR and GBM alike on held-out samples of task 0 (results/choices/replay_rates_binary_vgg.txt).
-REPLAY = {"cpu": ",epochs=2,learning_rate=0.003", "paper": ",classifier=binary"}
+REPLAY = {"cpu": ",epochs=2,learning_rate=0.003", "paper": ",architecture=binary"}
 SERIES = {  # with the letter of what varies
     "LR": ("E", "latent replay over E"),
     "q": ("q", "GBM over q, K = 1"),

@@ -80,7 +80,7 @@ class GBMOptions:
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
-        integer("prototypes (K)", self.prototypes, 1)
+        integer("prototypes", self.prototypes, 1)
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
         make_head(self.head)

@@ -5,6 +5,7 @@ from bitreplay.learners._registry import ENTRY_POINTS, LEARNERS
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._learner import FineTunedLearner
 from bitreplay.learners.frozen._adapter import FrozenLearner
+from bitreplay.learners.frozen._code import OnBits
 from bitreplay.learners.frozen._method import FrozenMethod
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "FrozenMethod",
     "Learner",
     "Method",
+    "OnBits",
     "TrainingContext",
     "Uses",
 ]

@@ -121,7 +121,7 @@ class GBM(MemoryAndHead):
             "replay": self._replay(),
             "bayes": Bayes(self.clamp),
         }
-        em = self.em or EMOptions()
+        em = EMOptions() if self.em is None else self.em
         if not isinstance(em, EMOptions):
             raise InputError(f"em must be EMOptions or None; got {em!r}")
         em = replace(
