@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test format bench bench-docs bench-env clean
+.PHONY: demo test test-device fuzz-device format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -18,6 +18,15 @@ test: $(READY)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/pytest
+
+# The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
+test-device: $(READY)
+	BITREPLAY_TEST_DEVICE=1 $(VENV)/bin/pytest tests/device tests/real/test_device.py
+
+# Ten million damaged blocks under AddressSanitizer and UBSan; `make -C fuzz minimize` then keeps what was new in fuzz/corpus.
+FUZZ_RUNS ?= 10000000
+fuzz-device: $(READY)
+	$(MAKE) -C fuzz PYTHON=$(abspath $(VENV))/bin/python RUNS=$(FUZZ_RUNS)
 
 format: $(READY)
 	$(VENV)/bin/ruff check --fix .

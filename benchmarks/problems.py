@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from bitreplay.binarizers import Thermometer
+from bitreplay.binarizers import Binarizer, Identity, Thermometer
 from bitreplay.bits import PackedBits
 
 
@@ -21,14 +21,24 @@ class Problem:
     test: dict[int, PackedBits]
 
 
+def parser(description: str) -> argparse.ArgumentParser:
+    """A command line with --features, --p and --classes."""
+    made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--features", type=Path, help=".npz of embeddings.py; scikit-learn's digits if left out")
+    made.add_argument("--p", type=int, help="thermometer bits per feature (1; 4 for digits)")
+    made.add_argument("--classes", type=int, help="use only so many classes")
+    return made
+
+
+def problem_of(arguments: argparse.Namespace) -> Problem:
+    """The problem that these arguments ask for."""
+    return problem(arguments.features, arguments.p, arguments.classes)
+
+
 def parse(description: str) -> tuple[Problem, argparse.Namespace]:
     """Read --features, --p and --classes from the command line and binarize."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--features", type=Path, help=".npz of embeddings.py; scikit-learn's digits if left out")
-    parser.add_argument("--p", type=int, help="thermometer bits per feature (1; 4 for digits)")
-    parser.add_argument("--classes", type=int, help="use only so many classes")
-    arguments = parser.parse_args()
-    return problem(arguments.features, arguments.p, arguments.classes), arguments
+    arguments = parser(description).parse_args()
+    return problem_of(arguments), arguments
 
 
 def problem(features: Path | None = None, p: int | None = None, n_classes: int | None = None) -> Problem:
@@ -39,7 +49,9 @@ def problem(features: Path | None = None, p: int | None = None, n_classes: int |
         arrays = np.load(features)
         x_train, x_test, y_train, y_test = (arrays[name] for name in ("x_train", "x_test", "y_train", "y_test"))
     order = np.random.RandomState(1993).permutation(int(y_train.max()) + 1)[:n_classes]
-    binarizer = Thermometer(p or (4 if features is None else 1), calibrated=True)
+    binarizer: Binarizer = Thermometer(p or (4 if features is None else 1), calibrated=True)
+    if x_train.dtype == np.uint8:  # bits already, of device_network.py
+        binarizer = Identity()
     binarizer.calibrate(x_train[np.isin(y_train, order[: len(order) // 2])])  # thresholds know task 0 only
     train, test = binarizer.pack(x_train), binarizer.pack(x_test)
     return Problem(

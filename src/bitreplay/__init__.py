@@ -13,6 +13,7 @@ from bitreplay.mixture import BernoulliMixture, EMOptions, Mixture, fit_mixtures
 
 if TYPE_CHECKING:
     from bitreplay.data import load_dataset, make_scenario
+    from bitreplay.device import export_c
     from bitreplay.encoder import Encoder
     from bitreplay.evaluation import evaluate
 
@@ -32,6 +33,7 @@ __all__ = [
     "Thermometer",
     "__version__",
     "evaluate",
+    "export_c",
     "fit_mixtures",
     "load_dataset",
     "make_scenario",
@@ -39,7 +41,13 @@ __all__ = [
 ]
 
 # Imported when they are asked for: a classifier of features needs neither images nor networks.
-LATER = {"Encoder": "encoder", "evaluate": "evaluation", "load_dataset": "data", "make_scenario": "data"}
+LATER = {
+    "Encoder": "encoder",
+    "evaluate": "evaluation",
+    "export_c": "device",
+    "load_dataset": "data",
+    "make_scenario": "data",
+}
 
 
 def __getattr__(name: str) -> Any:

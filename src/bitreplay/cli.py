@@ -50,7 +50,7 @@ def commands() -> Commands:
     """Commands by name. Imported here and not above, as they need the extra."""
     from bitreplay import commands as functions
 
-    order = ("demo", "run", "compare", "reproduce", "train", "report", "memory", "data", "cache")
+    order = ("demo", "run", "compare", "reproduce", "train", "report", "memory", "export", "data", "cache")
     return {name: getattr(functions, name) for name in order}
 
 

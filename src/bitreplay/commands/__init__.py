@@ -4,6 +4,7 @@ from bitreplay.commands._cache import cache as cache
 from bitreplay.commands._compare import compare as compare
 from bitreplay.commands._data import data as data
 from bitreplay.commands._demo import demo as demo
+from bitreplay.commands._export import export as export
 from bitreplay.commands._memory import memory as memory
 from bitreplay.commands._report import report as report
 from bitreplay.commands._reproduce import reproduce as reproduce

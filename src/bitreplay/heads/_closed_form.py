@@ -155,6 +155,17 @@ class ClosedForm(FromMemory):
         return scores
 
     @property
+    def rows(self) -> tuple[npt.NDArray[np.float32], Floats]:
+        """Weights (n_c, 1 + K, D) and offsets (n_c, 1 + K) of every class, for those who compute scores elsewhere.
+
+        With r its products with the bits, offsets added, a class's score is ``r[0] + (r[1:] ** 2).sum()``.
+        """
+        if not self._n_classes:
+            raise InputError("the head has not been fitted to a memory yet")
+        shape = -1, self._n_classes, self._weights.shape[1]
+        return self._weights.reshape(shape).swapaxes(0, 1), self._offsets.reshape(shape[:2]).T
+
+    @property
     def nbytes(self) -> int:
         """Working set in bytes: n_c (K+1) (D+1) numbers."""
         return self._weights.nbytes + self._offsets.nbytes

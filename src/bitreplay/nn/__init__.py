@@ -4,6 +4,7 @@ from bitreplay.nn._activations import Comparison as Comparison
 from bitreplay.nn._activations import Gain as Gain
 from bitreplay.nn._activations import Sign
 from bitreplay.nn._activations import SignBatchNorm as SignBatchNorm
+from bitreplay.nn._activations import fold as fold
 from bitreplay.nn._activations import fold_batch_norm as fold_batch_norm
 from bitreplay.nn._classifier import BinaryClassifier
 from bitreplay.nn._layers import BinaryConv2d, BinaryLinear
@@ -19,6 +20,7 @@ from bitreplay.nn._straight_through import heaviside as heaviside
 from bitreplay.nn._straight_through import sign as sign
 from bitreplay.nn._straight_through import straight_through as straight_through
 from bitreplay.nn._thermometer import ThermometerConv2d
+from bitreplay.nn._thermometer import pixel_thresholds as pixel_thresholds
 
 __all__ = [
     "BinaryClassifier",

@@ -168,7 +168,20 @@ def fold_batch_norm(batch_norm: _BatchNorm) -> Comparison:
 
 
 def fold(before_sign: nn.Module | None, channels: int) -> Comparison:
-    """The integer comparison that a layer and a following sign make of integer sums."""
+    """The integer comparison that a layer and a following sign make of integer sums.
+
+    Parameters
+    ----------
+    before_sign : torch.nn.Module or None
+        Batch normalisation, a :class:`Gain`, a :class:`LearnableThreshold`, or nothing.
+    channels : int
+        How many comparisons: those of a batch normalisation are its own.
+
+    Examples
+    --------
+    >>> fold(Gain(0.1), 2)  # which a sign does not see
+    Comparison(thresholds=array([0, 0]), directions=array([1, 1]))
+    """
     if isinstance(before_sign, _BatchNorm):
         return fold_batch_norm(before_sign)
     thresholds = np.zeros(channels, dtype=np.int64)

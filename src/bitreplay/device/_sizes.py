@@ -1,0 +1,105 @@
+"""How much a model takes on a device: in flash, in RAM, part by part, before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bitreplay.device._model import DeviceModel
+
+__all__ = ["Part", "sizes", "sizes_table"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a model on a device.
+
+    Parameters
+    ----------
+    name : str
+        What it is.
+    place : {"flash", "RAM"}
+        Where it lies.
+    bits : int
+        Its size.
+    """
+
+    name: str
+    place: str
+    bits: int
+
+    @property
+    def nbytes(self) -> int:
+        """Whole bytes."""
+        return -(-self.bits // 8)
+
+
+def sizes(model: DeviceModel, room: int, samples: int) -> list[Part]:
+    """The parts of a model.
+
+    Parameters
+    ----------
+    model : DeviceModel
+        The model.
+    room : int
+        Classes that RAM is reserved for.
+    samples : int
+        Samples of an enrolled class at most.
+
+    Examples
+    --------
+    >>> from bitreplay.device import DeviceMemory, Layout
+    >>> memory = DeviceMemory(Layout(features=256))
+    >>> memory.enrol(0, [[0, 1] * 128] * 40)
+    >>> for part in sizes(DeviceModel(memory, ("stripes",)), room=10, samples=120):
+    ...     print(part.name, part.place, part.nbytes)
+    memory: 1 classes, K up to 8, q = 3, D = 256 flash 796
+    table of logarithms flash 16
+    memory for 10 classes RAM 7960
+    scratch to enrol up to 120 samples RAM 5088
+    a slot for a block of 10 classes, two are needed flash 7996
+    """
+    layout = model.memory.layout
+    d, q, k = layout.features, layout.bits, layout.prototypes
+    held = max([0, *(len(record.weights) for record in model.memory.records)])
+    parts = [
+        Part(
+            f"memory: {len(model.memory)} classes, K up to {held}, q = {q}, D = {d}", "flash", 8 * model.memory.nbytes
+        ),
+        Part("table of logarithms", "flash", 16 * 2**q),
+    ]
+    if model.thresholds is not None:
+        name = f"thresholds: {model.thresholds.values.size} for {model.thresholds.feature_type} features"
+        parts.append(Part(name, "flash", model.thresholds.size_bits))
+    if model.head is not None:
+        rows = f"{model.head.n_classes} x {1 + model.head.squares} rows"
+        name = f"head: {rows} of {model.head.weight_bits}-bit weights"
+        parts.append(Part(name, "flash", model.head.size_bits))
+    if model.network is not None:
+        parts.append(Part(f"network: {len(model.network.layers)} layers", "flash", model.network.size_bits))
+        parts.append(Part("scratch of the network", "RAM", 32 * model.network.scratch_words))
+    words = room * layout.class_words(k)
+    return [
+        *parts,
+        Part(f"memory for {room} classes", "RAM", 32 * words),
+        Part(f"scratch to enrol up to {samples} samples", "RAM", 32 * (d + 3 * k) + 16 * samples * k + 8 * k * d),
+        Part(f"a slot for a block of {room} classes, two are needed", "flash", 32 * (words + 9)),
+    ]
+
+
+def sizes_table(parts: list[Part]) -> str:
+    """The parts as text.
+
+    Examples
+    --------
+    >>> print(sizes_table([Part("memory", "flash", 6144), Part("scratch", "RAM", 80)]))
+    part     place   bits  bytes
+    memory   flash  6,144    768
+    scratch  RAM       80     10
+    """
+    rows = [("part", "place", "bits", "bytes")]
+    rows += [(part.name, part.place, f"{part.bits:,}", f"{part.nbytes:,}") for part in parts]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"{name:<{widths[0]}}  {place:<{widths[1]}}  {bits:>{widths[2]}}  {size:>{widths[3]}}"
+        for name, place, bits, size in rows
+    )
