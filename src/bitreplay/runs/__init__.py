@@ -1,7 +1,7 @@
 """Runs: one learner through one scenario in a folder of its own, and many of them side by side."""
 
 from bitreplay.runs._compare import compare_learners
-from bitreplay.runs._comparisons import COMPARISONS, Scale, named_comparison
+from bitreplay.runs._comparisons import COMPARISONS, Scale
 from bitreplay.runs._folder import RunFolder, find_runs, results_of
 from bitreplay.runs._run import run_learner
 from bitreplay.runs._setting import Prepared, Setting
@@ -16,7 +16,6 @@ __all__ = [
     "Specification",
     "compare_learners",
     "find_runs",
-    "named_comparison",
     "results_of",
     "run_learner",
 ]
