@@ -28,7 +28,7 @@ PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
 NOT_PLAIN = "after its phase with a thermometer: no plain one is there"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
-LATER = {"classes": (None,), "every": (1,), "training": (None, {})}  # with these, older runs are found
+LATER: dict[str, tuple[Any, ...]] = {"classes": (None,), "every": (1,), "training": (None, {})}  # older runs stay found
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""Learners on the command line: options given one by one, and what there is to know about them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+from docstring_parser import parse
+
+from bitreplay.runs import Specification
+from bitreplay.runs._options import options_text, parse_options
+
+__all__ = ["learner_help", "with_options"]
+
+NOT_TYPED = ("seed", "em")  # the one is an option of the command, the other an object of Python
+
+
+def with_options(learner: str, options: Mapping[str, str]) -> Specification:
+    """A learner with the options in its name, and with others, which win.
+
+    Examples
+    --------
+    >>> str(with_options("GBM:prototypes=2,bits=4", {"bits": "3"}))
+    'GBM:prototypes=2,bits=3'
+    """
+    name, own = parse_options(learner)
+    _, given = parse_options(options_text(name, options))
+    return Specification.parse(options_text(name, {**own, **given}))
+
+
+def learner_help(name: str) -> str:
+    """The options of a learner: what its docstring says of them, with the defaults."""
+    kind = type(Specification.parse(name).make(0))
+    defaults = {option: str(one.default) for option, one in inspect.signature(kind).parameters.items()}
+    about = parse(inspect.getdoc(kind) or "")
+    lines = [f"Options of {kind.__name__}, such as --learner.{next(iter(defaults))} VALUE", "", about.description or ""]
+    for entry in about.params:
+        options = entry.arg_name.split(", ")  # "p, f : int"
+        if not {*options} & {*NOT_TYPED}:
+            shown = ", ".join(defaults[option] for option in options)
+            lines += ["", f"  {entry.arg_name} : {entry.type_name} (default: {shown})"]
+            lines += [f"    {line}" for line in (entry.description or "").splitlines()]
+    return "\n".join(lines).replace("`", "")
