@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from bitreplay.commands._errors import message_of
 
     try:
-        make_app()(given)
+        make_app().meta(given)
     except CycloptsError as error:
         return _fail(
             message_of(error, COMMANDS), f"see: {' '.join(['bitreplay', *(error.command_chain or ())])} --help"

@@ -33,7 +33,7 @@ def _default(value: Any) -> str | None:
 
 
 def make_app() -> App:
-    """Put the commands together. Errors are raised; who calls it says them."""
+    """Put the commands together; its `meta` reads a configuration first. Errors are raised, not printed."""
     app = App(
         name="bitreplay",
         version=f"bitreplay {__version__}",
@@ -53,6 +53,8 @@ def make_app() -> App:
     for place, function in enumerate(COMMANDS.values()):
         app.command(function, sort_key=place)
 
+    app.meta.suppress_keyboard_interrupt = False  # the one setting that it does not take over
+
     @app.meta.default
     def with_config(
         *words: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
@@ -71,4 +73,4 @@ def make_app() -> App:
             app.config = (Yaml(config, use_commands_as_keys=False),)
         return app(words)
 
-    return app.meta
+    return app

@@ -33,7 +33,11 @@ def learner_help(name: str) -> str:
     kind = type(Specification.parse(name).make(0))
     defaults = {option: str(one.default) for option, one in inspect.signature(kind).parameters.items()}
     about = parse(inspect.getdoc(kind) or "")
-    lines = [f"Options of {kind.__name__}, such as --learner.{next(iter(defaults))} VALUE", "", about.description or ""]
+    lines = [
+        f"Options of {kind.__name__}, such as --learner.{next(iter(defaults))} VALUE",
+        "",
+        (about.description or "").strip(),
+    ]
     for entry in about.params:
         options = entry.arg_name.split(", ")  # "p, f : int"
         if not {*options} & {*NOT_TYPED}:
