@@ -74,12 +74,15 @@ def test_the_configuration_of_a_run_runs_it_again(network: Path, tmp_path: Path)
     assert RunFolder.read(again) == replace(first, path=again)
 
 
-def test_what_is_typed_wins_over_the_configuration(network: Path, tmp_path: Path) -> None:
-    first = run_learner(digits(network, order=None), Specification.parse("GBM:prototypes=2"), 3, tmp_path / "first")
-    typed = ["--seed", "4", "--learner.bits", "2", "--sizes", "5", "5", "--output", str(tmp_path / "again")]
-    assert yaml.safe_load((first.path / "config.yaml").read_text())["order"] is None
-    assert main(["run", "--config", str(first.path / "config.yaml"), *typed, "--order", "1993"]) == 0
-    config = RunFolder.read(folder_in(tmp_path / "again")).config
+def test_what_is_typed_wins_over_the_configuration(network: Path, tmp_path: Path, capsys: Capture) -> None:
+    written = {"dataset": "digits", "encoder": str(network), "sizes": SIZES, "order": None, "seed": 3}
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump({**written, "learner": "GBM:prototypes=2"}))
+    command = ["run", "--config", str(file), "--output", str(tmp_path / "runs")]
+    assert main(command) == 2  # null is no order, and there the network saw other classes
+    assert "was trained on other classes" in capsys.readouterr().err
+    assert main([*command, "--seed", "4", "--learner.bits", "2", "--sizes", "5", "5", "--order", "1993"]) == 0
+    config = RunFolder.read(folder_in(tmp_path / "runs")).config
     assert (config["learner"], config["seed"], config["sizes"]) == ("GBM:prototypes=2,bits=2", 4, [5, 5])
     assert "order" not in config  # the default again
 
@@ -89,7 +92,7 @@ def test_what_is_typed_wins_over_the_configuration(network: Path, tmp_path: Path
     [
         (["--learner", "GMB"], "there is no learner 'GMB'; there are GBM, "),
         (["--learner", "GBM", "--learner.protoypes", "4"], "did you mean prototypes?"),
-        (["--learner", "GBM", "--learner.prototypes", "x"], "prototypes must be an integer of at least 1; got 'x'"),
+        (["--learner", "GBM", "--learner.prototypes", "x"], "must be an integer of at least 1; got 'x'"),
         (["--seed", "-1"], "seed must be an integer of at least 0; got -1"),
         (["--sizes", "5", "4"], "sizes must sum to the 10 classes"),
         (["--order", "1", "2"], "order must hold each class from 0 to 9 once"),
@@ -108,7 +111,7 @@ def test_what_cannot_be_run_is_said_in_a_line(
     error = capsys.readouterr().err.splitlines()
     assert error[0].startswith("error: ")
     assert said in error[0]
-    assert error[1:] in ([], ["see: bitreplay run --help"])
+    assert error[1:] in ([], ["see: bitreplay run --help"], ["see: bitreplay --help"])
     assert not (tmp_path / "runs").exists()
 
 

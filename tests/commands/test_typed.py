@@ -50,7 +50,7 @@ def read(typed: str) -> dict[str, Any]:
         ("run --samples-per-class 5", {"samples_per_class": 5}),
         ("run --learner FeTrIL", {"learner": "FeTrIL"}),
         ("run --learner GBM --learner.prototypes 4", {"learner": "GBM", "learner_options": {"prototypes": "4"}}),
-        ("run --learner.prototypes=4 --learner.head replay", {"learner_options": {"prototypes": "4", "head": "replay"}}),
+        ("run --learner.bits=4 --learner.head replay", {"learner_options": {"bits": "4", "head": "replay"}}),
         ("run --learner.help GBM", {"explained": "GBM"}),
         ("run --dataset digits --training.epochs 4", {"dataset": "digits", "training": {"epochs": 4}}),
         (
@@ -65,11 +65,11 @@ def read(typed: str) -> dict[str, Any]:
         ("reproduce table-5 --n_jobs=-1", {"experiment": "table-5", "n_jobs": -1}),
         ("report a b", {"runs": [Path("a"), Path("b")]}),
         ("report a --table csv", {"runs": [Path("a")], "table": "csv"}),
-        ("memory file --remove 3 cup --output out", {"file": Path("file"), "remove": ["3", "cup"], "output": Path("out")}),
+        ("memory a --remove 3 cup --output b", {"file": Path("a"), "remove": ["3", "cup"], "output": Path("b")}),
         ("cache clean --kind bits", {"action": "clean", "kind": "bits"}),
         ("cache --kind bits", {"kind": "bits"}),
     ],
-)  # fmt: skip
+)
 def test_options_are_typed_plainly(typed: str, meant: dict[str, object]) -> None:
     assert read(typed) == meant
 
@@ -102,5 +102,5 @@ def test_options_of_a_learner_are_part_of_its_name(learner: str, options: dict[s
 
 
 def test_wrong_options_of_a_learner_are_refused() -> None:
-    with pytest.raises(InputError, match="GBM has no option 'protoypes'.*did you mean prototypes"):
+    with pytest.raises(InputError, match=r"GBM has no option 'protoypes'.*did you mean prototypes"):
         with_options("GBM", {"protoypes": "4"})
