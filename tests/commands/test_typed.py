@@ -9,10 +9,9 @@ from typing import Any, get_type_hints
 import pytest
 
 from bitreplay.commands import make_app
-from bitreplay.commands._learner import with_options
 from bitreplay.commands._options import DEFAULT_SETTING, SettingOptions
 from bitreplay.errors import InputError
-from bitreplay.runs import Setting
+from bitreplay.runs import Setting, Specification
 from bitreplay.training import TrainingChanges, TrainingOptions
 
 
@@ -98,9 +97,9 @@ def test_every_training_option_can_be_changed_and_is_explained() -> None:
     ],
 )
 def test_options_of_a_learner_are_part_of_its_name(learner: str, options: dict[str, str], meant: str) -> None:
-    assert str(with_options(learner, options)) == meant
+    assert str(Specification.parse(learner, options)) == meant
 
 
 def test_wrong_options_of_a_learner_are_refused() -> None:
     with pytest.raises(InputError, match=r"GBM has no option 'protoypes'.*did you mean prototypes"):
-        with_options("GBM", {"protoypes": "4"})
+        Specification.parse("GBM", {"protoypes": "4"})

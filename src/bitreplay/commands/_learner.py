@@ -1,31 +1,16 @@
-"""Learners on the command line: options given one by one, and what there is to know about them."""
+"""What `bitreplay run --learner.help NAME` says."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 
 from docstring_parser import parse
 
 from bitreplay.runs import Specification
-from bitreplay.runs._options import options_text, parse_options
 
-__all__ = ["learner_help", "with_options"]
+__all__ = ["learner_help"]
 
 NOT_TYPED = ("seed", "em")  # the one is an option of the command, the other an object of Python
-
-
-def with_options(learner: str, options: Mapping[str, str]) -> Specification:
-    """A learner with the options in its name, and with others, which win.
-
-    Examples
-    --------
-    >>> str(with_options("GBM:prototypes=2,bits=4", {"bits": "3"}))
-    'GBM:prototypes=2,bits=3'
-    """
-    name, own = parse_options(learner)
-    _, given = parse_options(options_text(name, options))
-    return Specification.parse(options_text(name, {**own, **given}))
 
 
 def learner_help(name: str) -> str:

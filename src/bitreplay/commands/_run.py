@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from bitreplay import metrics
-from bitreplay.commands._learner import learner_help, with_options
+from bitreplay.commands._learner import learner_help
 from bitreplay.commands._options import DEFAULT_SETTING, SettingOptions
 from bitreplay.evaluation import History
 from bitreplay.report import terminal_table, write_report
-from bitreplay.runs import Prepared, run_learner
+from bitreplay.runs import Prepared, Specification, run_learner
 
 __all__ = ["run"]
 
@@ -60,7 +60,7 @@ def run(
     if explained is not None:
         console.print(learner_help(explained))
         return
-    specification = with_options(learner, learner_options or {})
+    specification = Specification.parse(learner, learner_options)
     specification.make(seed)  # refuses a wrong seed before anything long begins
     prepared = Prepared(setting)
     console.print(prepared.scenario.summary())
