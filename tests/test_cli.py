@@ -112,6 +112,7 @@ def test_help_names_every_learner_and_learners_explain_their_options(capsys, mon
         ("run --tasks x", "--tasks: expected an integer, got 'x'"),
         ("run --sizes 5 x", "--sizes: expected an integer, got 'x'"),
         ("run --order x", "--order: expected an integer, got 'x'"),
+        ("train --training.image_sizes [8,", "--training.image_sizes: expected an integer, got '[8,'"),
         ("run --checkpoint_seconds x", "--checkpoint_seconds: expected a number, got 'x'"),
         ("run --train_accuracy=x", "--train_accuracy: expected true or false, got 'x'"),
         ("run --binarizer x", "--binarizer: expected one of thermometer, heaviside, native, none, got 'x'"),
@@ -135,6 +136,7 @@ def test_a_wrong_word_is_named_with_the_nearest_right_one(capsys, arguments, sai
     [
         ("sed: 3", "unknown option: sed in FILE"),
         ("seed: x", "seed in FILE: expected an integer, got 'x'"),
+        ("dataset: [1, 2]", "dataset in FILE: expected a word, got '[1, 2]'"),
         ("training: {epoch: 3}", "unknown option: training.epoch in FILE"),
         ("- seed", 'Configuration in "FILE" must be a mapping, but got list.'),
         ("seed: [", "while parsing a flow node expected the node content, but found '<stream end>' in \"FILE\""),

@@ -1,4 +1,7 @@
-"""The commands as one application: their options come from signatures and docstrings."""
+"""The commands as one application: their options come from signatures and docstrings.
+
+A new command is a function in `COMMANDS`.
+"""
 
 from __future__ import annotations
 

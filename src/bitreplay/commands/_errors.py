@@ -20,7 +20,7 @@ from cyclopts import (
 
 __all__ = ["message_of"]
 
-KINDS = {int: "an integer", float: "a number", bool: "true or false"}
+KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "a word"}
 
 
 def message_of(error: CycloptsError, commands: Iterable[str]) -> str:
@@ -60,7 +60,8 @@ def _name(token: Token) -> str:
 def _kind(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
-    return KINDS.get(kind, str(kind))
+    parts = [kind, *get_args(kind), *(inner for part in get_args(kind) for inner in get_args(part))]
+    return next((KINDS[part] for part in parts if part in KINDS), "another value")
 
 
 def _nearest(token: Token, error: CoercionError) -> str:
