@@ -57,9 +57,10 @@ def main(names: list[str]) -> int:
             begun = time.monotonic()
             command = ["reproduce", name, "--scale", "paper", "--seeds", "0", "--output", folder]
             if name == "table-1":
-                learners = [_short(text) for text in COMPARISONS["table-1"]["paper"].learners]
-                command = ["compare", "--preset", "table-1", "--scale", "paper", "--output", folder]
-                command += ["--classes", "55", "--base", "50", "--tasks", "1", "--learners", *learners]
+                comparison = COMPARISONS["table-1"]["paper"]
+                setting = {**comparison.setting, "classes": 55, "base": 50, "tasks": 1}
+                command = ["compare", "--output", folder, *(f"--{option}={value}" for option, value in setting.items())]
+                command += ["--learners", *map(_short, comparison.learners)]
             if bitreplay(command) != 0:
                 failed.append(name)
             print(f"{name}: {'failed' if name in failed else 'ran'}, {time.monotonic() - begun:.0f} s", flush=True)

@@ -6,7 +6,7 @@ tasks: no test sample and no later class has a say. The network itself has seen 
 python benchmarks/replay_rates.py --dataset cifar100 --tasks 10 --encoder binary_vgg
 """
 
-from jsonargparse import CLI
+import cyclopts
 
 from bitreplay import metrics
 from bitreplay.data import from_arrays, make_scenario
@@ -61,4 +61,4 @@ def main(
 
 
 if __name__ == "__main__":
-    CLI(main, as_positional=False)
+    cyclopts.run(main)

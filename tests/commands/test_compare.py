@@ -91,10 +91,14 @@ def test_what_the_network_reached_stands_beside_what_learners_did(
 ) -> None:
     monkeypatch.setenv("BITREPLAY_CACHE", str(tmp_path / "cache"))
     files = ["--output", str(tmp_path / "runs"), "--results", str(tmp_path / "digits.json")]
-    assert main(["compare", "--dataset", "digits", "--sizes", "2", "8", "--learners", "NearestMean", *files]) == 0
-    setting = Setting("digits", sizes=[2, 8])
+    training = ["--training.epochs", "2", "--training.nesterov=false"]
+    tasks = ["--dataset", "digits", "--sizes", "2", "8", *training]
+    assert main(["compare", *tasks, "--learners", "NearestMean", *files]) == 0
+    setting = Setting("digits", sizes=[2, 8], training={"epochs": 2, "nesterov": False})
     reached = setting.trained(setting.scenario(), progress=False).accuracy
-    assert json.loads((tmp_path / "digits.json").read_text(encoding="utf-8"))["network"] == reached
+    written = json.loads((tmp_path / "digits.json").read_text(encoding="utf-8"))
+    assert written["network"] == reached
+    assert " ".join(training) in written["command"]
     assert set(reached) == {"plain", "plain_then_binarized", "straight_through"}
 
 
@@ -111,6 +115,11 @@ def test_wrong_learners_and_seeds_are_refused_before_anything_runs(
         assert main(["compare", *setting, "--output", str(tmp_path / "runs"), *options]) == 2
         assert said in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
+
+
+def test_there_is_one_road_to_table_1(capsys: Capture) -> None:
+    assert main(["compare", "--preset", "table-1"]) == 2
+    assert "got 'table-1'; for that table: bitreplay reproduce table-1\n" in capsys.readouterr().err
 
 
 # ------------------------------------------------------------------ report

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bitreplay.cli import main
-from bitreplay.runs import RunFolder, Specification, run_learner
+from bitreplay.runs import RunFolder, Setting, Specification, run_learner
 from bitreplay.training import TrainedNetwork
 from tests.runs.problems import SIZES, digits
 
@@ -20,6 +20,15 @@ Capture = pytest.CaptureFixture[str]
 def folder_in(path: Path) -> Path:
     (folder,) = path.iterdir()
     return folder
+
+
+def _without(typed: list[str], option: str) -> list[str]:
+    """What is typed but for an option and its values."""
+    if option not in typed:
+        return typed
+    start = typed.index(option)
+    end = next((place for place in range(start + 1, len(typed)) if typed[place].startswith("--")), len(typed))
+    return typed[:start] + typed[end:]
 
 
 @pytest.fixture
@@ -65,12 +74,17 @@ def test_the_configuration_of_a_run_runs_it_again(network: Path, tmp_path: Path)
     assert RunFolder.read(again) == replace(first, path=again)
 
 
-def test_options_can_be_printed_as_a_configuration(setting: list[str], tmp_path: Path, capsys: Capture) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", *setting, "--learner", "GBM", "--learner.bits", "2", "--train_accuracy", "--print_config"])
-    printed = yaml.safe_load(capsys.readouterr().out)
-    assert (printed["learner"], printed["sizes"], printed["train_accuracy"]) == ("GBM:bits=2", SIZES, True)
-    assert not (tmp_path / "runs").exists()
+def test_what_is_typed_wins_over_the_configuration(network: Path, tmp_path: Path, capsys: Capture) -> None:
+    written = {"dataset": "digits", "encoder": str(network), "sizes": SIZES, "order": None, "seed": 3}
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump({**written, "learner": "GBM:prototypes=2"}))
+    command = ["run", "--config", str(file), "--output", str(tmp_path / "runs")]
+    assert main(command) == 2  # null is no order, and there the network saw other classes
+    assert "was trained on other classes" in capsys.readouterr().err
+    assert main([*command, "--seed", "4", "--learner.bits", "2", "--sizes", "5", "5", "--order", "1993"]) == 0
+    config = RunFolder.read(folder_in(tmp_path / "runs")).config
+    assert (config["learner"], config["seed"], config["sizes"]) == ("GBM:prototypes=2,bits=2", 4, [5, 5])
+    assert "order" not in config  # the default again
 
 
 @pytest.mark.parametrize(
@@ -78,24 +92,26 @@ def test_options_can_be_printed_as_a_configuration(setting: list[str], tmp_path:
     [
         (["--learner", "GMB"], "there is no learner 'GMB'; there are GBM, "),
         (["--learner", "GBM", "--learner.protoypes", "4"], "did you mean prototypes?"),
-        (["--learner", "GBM", "--learner.prototypes", "x"], "prototypes must be an integer of at least 1; got 'x'"),
+        (["--learner", "GBM", "--learner.prototypes", "x"], "must be an integer of at least 1; got 'x'"),
         (["--seed", "-1"], "seed must be an integer of at least 0; got -1"),
         (["--sizes", "5", "4"], "sizes must sum to the 10 classes"),
         (["--order", "1", "2"], "order must hold each class from 0 to 9 once"),
         (["--order", "5"], "was trained on other classes than task 0 has"),
         (["--encoder", "resnet81"], "encoder must be one of resnet18"),
         (["--dataset", "digist"], "did you mean 'digits'?"),
-        (["--config", "config.yaml"], "File does not exist"),
+        (["--config", "config.yaml"], '--config: "config.yaml" does not exist.'),
+        (["--training.epochs", "4"], "comes with its weights and takes no training options"),
+        (["--training.epochs", "0"], "epochs must be an integer of at least 1; got 0"),
     ],
 )
 def test_what_cannot_be_run_is_said_in_a_line(
     setting: list[str], tmp_path: Path, capsys: Capture, options: list[str], said: str
 ) -> None:
-    assert main(["run", *setting, *options]) == 2
+    assert main(["run", *_without(setting, options[0]), *options]) == 2
     error = capsys.readouterr().err.splitlines()
     assert error[0].startswith("error: ")
     assert said in error[0]
-    assert error[1:] in ([], ["see: bitreplay run --help"])
+    assert error[1:] in ([], ["see: bitreplay run --help"], ["see: bitreplay --help"])
     assert not (tmp_path / "runs").exists()
 
 
@@ -120,6 +136,25 @@ def test_a_trained_network_is_what_runs_use(tmp_path: Path, capsys: Capture) -> 
 
     assert main(["train", *tasks, "--folder", str(folder), "--p", "3"]) == 2
     assert "trained otherwise" in capsys.readouterr().err
+
+
+def test_training_options_are_given_one_by_one(tmp_path: Path, capsys: Capture) -> None:
+    tasks = ["--dataset", "digits", "--sizes", "2", "8", "--accelerator", "cpu", "--training.epochs", "1"]
+    tasks += ["--training.ste_epochs", "1", "--training.image_sizes", "8"]
+    output = ["--output", str(tmp_path / "runs")]
+    assert main(["run", *tasks, "--learner", "NearestMean", *output]) == 0
+    folder = folder_in(tmp_path / "runs")
+    changes = {"epochs": 1, "ste_epochs": 1, "image_sizes": [8]}
+    assert RunFolder.read(folder).config["training"] == changes
+    capsys.readouterr()
+    assert main(["run", "--config", str(folder / "config.yaml"), "--accelerator", "cpu", *output]) == 0
+    assert f"results: {folder}\n" in capsys.readouterr().out  # the same run: nothing is trained, nothing is learned
+    setting = Setting("digits", sizes=[2, 8], training=changes)  # type: ignore[arg-type]
+    assert setting.determinants()["training"] == changes
+    for nothing in (None, {}):
+        assert "training" not in Setting("digits", training=nothing).determinants()  # type: ignore[arg-type]
+    options = setting.training_options
+    assert (options.epochs, options.batch_size) == (1, 32)  # the one is given, the other the preset's
 
 
 def test_what_comes_with_its_weights_is_not_trained(capsys: Capture) -> None:

@@ -11,8 +11,7 @@ from bitreplay.cli import main
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
 from bitreplay.learners import LEARNERS
-from bitreplay.runs import COMPARISONS, Prepared, Setting, Specification, run_learner
-from bitreplay.runs import named_comparison as named
+from bitreplay.runs import COMPARISONS, Prepared, Scale, Setting, Specification, run_learner
 from tests.runs.problems import SIZES
 
 SMALL = Setting("digits", sizes=SIZES, samples_per_class=30, encoder="small_cnn", accelerator="cpu")
@@ -70,29 +69,17 @@ def test_the_preset_says_which_network_is_trained_and_how_much() -> None:
 
 
 @pytest.mark.parametrize("scale", ["cpu", "paper"])
-def test_every_learner_of_a_table_can_be_made(scale: str) -> None:
-    setting, learners = named("table-1", scale, {})  # type: ignore[arg-type]
-    made = [Specification.parse(text) for text in learners]
+def test_every_learner_of_a_table_can_be_made(scale: Scale) -> None:
+    comparison = COMPARISONS["table-1"][scale]
+    made = [Specification.parse(text) for text in comparison.learners]
     assert {*LEARNERS} - {*LEARNERS.on_frozen_encoders()} <= {specification.name for specification in made}
-    assert setting.training_context().backbone == "resnet18"
+    assert Setting(**comparison.setting).training_context().backbone == "resnet18"
 
 
-def test_what_is_given_besides_wins() -> None:
-    setting, _ = named("table-1", "cpu", {"dataset": "digits", "base": 4, "preset": "table-1", "order": 1993})
-    assert (setting.dataset, setting.base, setting.increment, setting.preset) == ("digits", 4, 2, "small")
-    with pytest.raises(InputError, match="scale must be one of cpu, paper; got 'gpu'"):
-        named("table-1", "gpu", {})  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no comparison 'table-9'; there are table-1"):
-        named("table-9", "cpu", {})
-
-
-def test_a_table_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = ["--preset", "table-1", "--scale", "cpu", "--learners", "FullFineTuning:epochs=1"]
-    digits = ["--dataset", "digits", "--classes", "4", "--base", "2", "--encoder", "small_cnn", "--image_size", "8"]
-    assert main(["compare", *table, *digits, "--accelerator", "cpu", "--output", str(tmp_path / "runs")]) == 0
-    assert "FullFineTuning:epochs=1, seed 0: average" in capsys.readouterr().out
-    assert main(["compare", "--preset", "table-2"]) == 2
-    assert "preset must be one of table-1, paper, cpu" in capsys.readouterr().err
+def test_training_options_are_those_of_whole_networks_too() -> None:
+    budget = Setting("cifar100", encoder="resnet18", preset="paper", training={"epochs": 3}).training_context().budget
+    assert budget is not None
+    assert (budget.epochs, budget.batch_size) == (3, 128)
 
 
 def test_only_the_first_classes_are_learned() -> None:

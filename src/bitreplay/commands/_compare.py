@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,48 +10,37 @@ from typing import Any
 from rich.console import Console
 
 from bitreplay import metrics
-from bitreplay.errors import InputError
+from bitreplay.commands._options import DEFAULT_SETTING, Integers, SettingOptions
 from bitreplay.learners import LEARNERS
 from bitreplay.report import terminal_table, write_report, write_summary
-from bitreplay.runs import (
-    COMPARISONS,
-    RunFolder,
-    Scale,
-    Setting,
-    Specification,
-    compare_learners,
-    named_comparison,
-)
-from bitreplay.training import PRESETS
+from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
 
 __all__ = ["compare"]
 
 
 def compare(
-    learners: list[str] | None = None,
-    seeds: list[int] | None = None,
     *,
-    output: Path | str = Path("runs"),
+    learners: list[str] | None = None,
+    seeds: Integers | None = None,
+    output: Path = Path("runs"),
     train_accuracy: bool = False,
     n_jobs: int = 1,
     dask: str | None = None,
-    results: Path | str | None = None,
-    scale: Scale = "cpu",
-    **setting: Any,
+    results: Path | None = None,
+    setting: SettingOptions = DEFAULT_SETTING,
 ) -> None:
     """Compare learners on one encoder and one sequence of tasks.
 
-    An interrupted comparison goes on with the runs that are missing. The preset `table-1` stands for all options of
-    the paper's main table, at the scale of a machine; what is given besides wins.
+    An interrupted comparison goes on with the runs that are missing. `bitreplay reproduce table-1` is the paper's own.
 
     Parameters
     ----------
     learners : list of str, optional
         Names as for `run`, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default
-        those of the preset, or all that use a frozen encoder.
+        all that use a frozen encoder.
     seeds : list of int, optional
         Seeds of the learners: `--seeds 0 1 2`. By default 0.
-    output : Path or str
+    output : Path
         Folder of all runs; table and report go there too.
     train_accuracy : bool
         Also measure accuracy on training samples.
@@ -59,22 +48,13 @@ def compare(
         Processes on this machine; -1 means one per core.
     dask : str, optional
         Address of a Dask scheduler that runs the learners instead.
-    results : Path or str, optional
+    results : Path, optional
         Also write the table's numbers, with command, machine and date, to this JSON file.
-    scale : {"cpu", "paper"}
-        Size of `--preset table-1`: what two cores can do, or the paper's own, for a GPU.
-    **setting
+    setting : SettingOptions
         Data, tasks and encoder.
     """
-    console = Console()
-    default: Iterable[str] = LEARNERS.on_frozen_encoders()
-    if (preset := setting.get("preset")) in COMPARISONS:
-        chosen, default = named_comparison(str(preset), scale, setting)
-    elif preset is not None and preset not in PRESETS:
-        raise InputError(f"preset must be one of {', '.join([*COMPARISONS, *PRESETS])}; got {preset!r}")
-    else:
-        chosen = Setting(**setting)
-    specifications = [Specification.parse(text) for text in learners or default]
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    specifications = [Specification.parse(text) for text in learners or LEARNERS.on_frozen_encoders()]
     seeds = seeds or [0]
     for seed in seeds:
         specifications[0].make(seed)  # refuses a wrong seed before anything long begins
@@ -83,29 +63,27 @@ def compare(
         history = run.result().history
         console.print(
             f"{run.name}, seed {run.config['seed']}: average {100 * metrics.average(history):.1f} %, "
-            f"final {100 * metrics.final(history):.1f} %, {sum(history.seconds):.1f} s",
-            highlight=False,
-            markup=False,
+            f"final {100 * metrics.final(history):.1f} %, {sum(history.seconds):.1f} s"
         )
 
     runs = compare_learners(
-        chosen,
+        setting,
         specifications,
         seeds,
-        Path(output),
+        output,
         train_accuracy=train_accuracy,
         n_jobs=n_jobs,
         dask=dask,
         on_run=show,
     )
     found = [run.result() for run in runs]
-    console.print(terminal_table(found))
-    page = write_report(found, Path(output), f"Learners on {chosen.dataset}", asdict(chosen))
+    Console().print(terminal_table(found))
+    page = write_report(found, output, f"Learners on {setting.dataset}", asdict(setting))
     if results is not None:
-        command = _command(specifications, seeds, chosen, train_accuracy)
-        write_summary(found, Path(results), asdict(chosen), command, **_network(chosen, specifications))
-        console.print(f"numbers: {results}", highlight=False, markup=False, soft_wrap=True)
-    console.print(f"report:  {page}", highlight=False, markup=False, soft_wrap=True)
+        command = _command(specifications, seeds, setting, train_accuracy)
+        write_summary(found, results, asdict(setting), command, **_network(setting, specifications))
+        console.print(f"numbers: {results}")
+    console.print(f"report:  {page}")
 
 
 def _network(setting: Setting, specifications: Sequence[Specification]) -> dict[str, Any]:
@@ -120,9 +98,14 @@ def _command(
 ) -> list[str]:
     """The arguments that give the same numbers again, whether they were typed, in a file, or never written."""
     words = ["compare", "--dataset", setting.dataset]
-    defaults = asdict(Setting())
-    for name, value in asdict(setting).items():
-        if name != "dataset" and value != defaults[name]:
+    given, defaults = asdict(setting), asdict(Setting())
+    given |= {f"training.{name}": value for name, value in (given.pop("training") or {}).items()}
+    for name, value in given.items():
+        if name == "dataset" or value == defaults.get(name):
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{name}={str(value).lower()}")
+        else:
             many = value if isinstance(value, list | tuple) else ["null" if value is None else value]
             words += [f"--{name}", *map(str, many)]
     words += ["--learners", *map(str, specifications), "--seeds", *map(str, seeds)]

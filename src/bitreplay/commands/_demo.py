@@ -21,7 +21,7 @@ __all__ = ["demo"]
 SIZES = [5, 1, 1, 1, 1, 1]
 
 
-def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 8, bits: int = 3, p: int = 1) -> None:
+def demo(*, output: Path = Path("demo"), seed: int = 0, prototypes: int = 8, bits: int = 3, p: int = 1) -> None:
     """Learn scikit-learn's digits class by class, and see who forgets.
 
     A small network is trained on five digits, in two phases, and then frozen. The other five come one at a time. Plain
@@ -30,7 +30,7 @@ def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 
 
     Parameters
     ----------
-    output : Path or str
+    output : Path
         Folder for the runs and the report.
     seed : int
         Decides the order of the classes and everything random.
@@ -41,9 +41,8 @@ def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 
     p : int
         Thermometer bits per feature.
     """
-    folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"output must be a folder; {folder} is a file")
+    if output.exists() and not output.is_dir():
+        raise InputError(f"output must be a folder; {output} is a file")
     integer("prototypes", prototypes, 1)
     integer("seed", seed, 0, 2**32 - 1)
     BinaryMemory(bits), Thermometer(p)  # refuse what is out of range now, and not after the training
@@ -51,7 +50,7 @@ def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 
     setting = Setting("digits", sizes=SIZES, order=seed, p=p, training_seed=seed, accelerator="cpu")
     memories = [f"GBM:head={head},prototypes={prototypes},bits={bits}" for head in HEADS]
     learners = [Specification.parse(text) for text in ("FineTuning", "NearestMean", *memories, "Joint")]
-    folder.mkdir(parents=True, exist_ok=True)  # now: better to fail at once than after all the work
+    output.mkdir(parents=True, exist_ok=True)  # now: better to fail at once than after all the work
 
     scenario = setting.scenario()
     trained = setting.trained(scenario)
@@ -66,11 +65,11 @@ def demo(output: Path | str = Path("demo"), seed: int = 0, *, prototypes: int = 
     def show(run: RunFolder) -> None:
         console.print(f"  {run.name}: {100 * metrics.final(run.result().history):.1f} % in the end", highlight=False)
 
-    runs = compare_learners(setting, learners, [seed], folder / "runs", on_run=show)
+    runs = compare_learners(setting, learners, [seed], output / "runs", on_run=show)
     results = [RunResult(_short(run.name), seed, run.result().history) for run in runs]
     console.print()
     console.print(terminal_table(results))
-    page = write_report(results, folder, "Digits, class by class", {"prototypes": prototypes, "bits": bits, "p": p})
+    page = write_report(results, output, "Digits, class by class", {"prototypes": prototypes, "bits": bits, "p": p})
     console.print(f"\nreport: {page}", highlight=False, soft_wrap=True)
 
 

@@ -14,31 +14,31 @@ __all__ = ["memory"]
 
 
 def memory(
-    file: Path | str,
+    file: Path,
     *,
     remove: list[str] | None = None,
-    merge: list[str] | None = None,
-    output: Path | str | None = None,
+    merge: list[Path] | None = None,
+    output: Path | None = None,
 ) -> None:
     """Show what a memory holds; remove classes from it, or merge it with those of other devices.
 
     Parameters
     ----------
-    file : Path or str
+    file : Path
         A memory (`memory.safetensors`) or a saved classifier.
     remove : list of str, optional
         Classes to remove, with all that is known of them: `--remove mug cup`.
-    merge : list of str, optional
+    merge : list of Path, optional
         Files of memories made with the same encoder and thresholds.
-    output : Path or str, optional
+    output : Path, optional
         Where the changed memory is written; needed with `--remove` and `--merge`.
     """
     console = Console()
-    held = _read(Path(file))
+    held = _read(file)
     if (remove or merge) and output is None:
         raise InputError("with --remove or --merge, say where the changed memory goes: --output FILE")
     for other in merge or []:
-        held.merge(_read(Path(other)))
+        held.merge(_read(other))
     for name in remove or []:
         held.remove(_label(name, held))
 

@@ -14,9 +14,9 @@ __all__ = ["report"]
 
 
 def report(
-    runs: list[str],
+    runs: list[Path],
     *,
-    output: Path | str | None = None,
+    output: Path | None = None,
     title: str = "Class-incremental learning",
     table: Literal["terminal", "markdown", "csv"] = "terminal",
 ) -> None:
@@ -24,9 +24,9 @@ def report(
 
     Parameters
     ----------
-    runs : list of str
+    runs : list of Path
         Folders of runs, or folders that contain some.
-    output : Path or str, optional
+    output : Path, optional
         Where the report goes; by default the first folder.
     title : str
         What stands above the page.
@@ -39,6 +39,6 @@ def report(
         Console().print(terminal_table(results))
     else:
         print(markdown_table(results) if table == "markdown" else csv_table(results), end="")
-    page = write_report(results, Path(output or runs[0]), title, {run.path.name: run.config for run in found})
+    page = write_report(results, output or runs[0], title, {run.path.name: run.config for run in found})
     if table == "terminal":
         Console().print(f"report: {page}", highlight=False, markup=False, soft_wrap=True)

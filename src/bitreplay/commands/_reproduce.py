@@ -15,6 +15,7 @@ from rich.table import Table as RichTable
 from bitreplay import metrics
 from bitreplay._floor.arguments import integer
 from bitreplay._floor.files import write_text
+from bitreplay.commands._options import Integers
 from bitreplay.errors import InputError
 from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Request, read_outcome, write_outcome
 from bitreplay.experiments._files import OUTCOME
@@ -30,11 +31,11 @@ def reproduce(
     experiment: Literal[ExperimentName, "all"] | None = None,
     *,
     scale: Scale = "cpu",
-    output: Path | str = Path("reproductions"),
-    seeds: list[int] | None = None,
+    output: Path = Path("reproductions"),
+    seeds: Integers | None = None,
     n_jobs: int = 1,
     download: bool = False,
-    results: Path | str | None = None,
+    results: Path | None = None,
     list: bool = False,
 ) -> None:
     """Measure a table or figure of the paper again.
@@ -48,7 +49,7 @@ def reproduce(
         Which: `bitreplay reproduce table-4`, or `all`.
     scale : {"cpu", "paper"}
         Reduced so that two cores do it, or as in the paper, which needs a GPU.
-    output : Path or str
+    output : Path
         Every experiment gets a folder there, for its numbers, figures and page; all share the runs in it.
     seeds : list of int, optional
         Seeds of the learners; the experiment has its own otherwise.
@@ -56,7 +57,7 @@ def reproduce(
         Processes on this machine; -1 means one per core.
     download : bool
         Fetch published weights that are missing. Data sets are never fetched; the message says where they come from.
-    results : Path or str, optional
+    results : Path, optional
         Also copy numbers and figures to this folder, under the experiment's name.
     list : bool
         Show the experiments, and how long they take.
@@ -73,30 +74,29 @@ def reproduce(
     def show(run: RunFolder) -> None:
         console.print(f"{run.name}, seed {run.config['seed']}: {100 * metrics.final(run.result().history):.1f} %")
 
-    folder = Path(output)
-    request = Request(scale, folder / "runs", seeds, n_jobs, download, on_run=show)
+    request = Request(scale, output / "runs", seeds, n_jobs, download, on_run=show)
     if experiment != "all":
-        one = _measure(experiment, request, folder / experiment, console)
+        one = _measure(experiment, request, output / experiment, console)
         _copy(one, results)
-        page = folder / experiment / "report.html"
+        page = output / experiment / "report.html"
         write_text(page, experiments_page([one], one.title))
         console.print(f"report: {page}")
         return
     measured, missing = [], {}
     for name in EXPERIMENTS:
-        if found := _found(folder / name / OUTCOME, request):
+        if found := _found(output / name / OUTCOME, request):
             console.print(f"{name}: measured on {found.date}; delete {found.folder} to measure it again")
             measured.append(found)
             continue
         try:
-            measured.append(_measure(name, request, folder / name, console))
+            measured.append(_measure(name, request, output / name, console))
         except InputError as error:  # what one experiment needs is not here: the others go on
             missing[name] = str(error)
             console.print(f"{name}: {error}")
     for one in measured:
         _copy(one, results)
-    page = folder / "report.html"
-    folder.mkdir(parents=True, exist_ok=True)
+    page = output / "report.html"
+    output.mkdir(parents=True, exist_ok=True)
     write_text(page, experiments_page(measured, "The paper's tables and figures, measured again", missing))
     console.print(f"report: {page}")
 
@@ -130,14 +130,14 @@ def _print_table(console: Console, title: str, columns: Sequence[str], rows: Seq
     Console(width=max(needed, console.width), file=console.file, highlight=False).print(shown)
 
 
-def _copy(one: Measured, results: Path | str | None) -> None:
+def _copy(one: Measured, results: Path | None) -> None:
     """What must last, for the project's own pages: the numbers and the drawings."""
     if results is None:
         return
-    Path(results).mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(one.folder / OUTCOME, Path(results) / f"{one.name}.json")
+    results.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(one.folder / OUTCOME, results / f"{one.name}.json")
     for drawing in one.drawings:
-        shutil.copyfile(one.folder / f"{drawing}.svg", Path(results) / f"{one.name}-{drawing}.svg")
+        shutil.copyfile(one.folder / f"{drawing}.svg", results / f"{one.name}-{drawing}.svg")
 
 
 def _found(path: Path, request: Request) -> Measured | None:

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from cyclopts import Parameter
 from rich.console import Console
 
 from bitreplay import metrics
+from bitreplay.commands._learner import learner_help
+from bitreplay.commands._options import DEFAULT_SETTING, SettingOptions
 from bitreplay.evaluation import History
 from bitreplay.report import terminal_table, write_report
-from bitreplay.runs import Prepared, Setting, Specification, run_learner
+from bitreplay.runs import Prepared, Specification, run_learner
 
 __all__ = ["run"]
 
 
 def run(
-    learner: str = "GBM",
     *,
+    learner: str = "GBM",
+    learner_options: Annotated[dict[str, str] | None, Parameter(name="--learner", show=False)] = None,
+    explained: Annotated[str | None, Parameter(name="--learner.help")] = None,
     seed: int = 0,
-    output: Path | str = Path("runs"),
+    output: Path = Path("runs"),
     train_accuracy: bool = False,
     checkpoint_seconds: float = 20.0,
-    **setting: Any,
+    setting: SettingOptions = DEFAULT_SETTING,
 ) -> None:
     """Take one learner through the tasks of a data set.
 
@@ -33,48 +38,52 @@ def run(
     ----------
     learner : str
         GBM, FineTuning, Joint, NearestMean, FeTrIL, FeCAM, StreamingLDA, RandomRidge, GaussianReplay, LatentReplay or
-        LatentReplayCWR.
-        Those that train the whole network: FullFineTuning, FullJoint, iCaRL, EEIL, LUCIR, LwF-MC, EWC, PASS, IL2A or
-        TrainableGBM. Options follow: `--learner GBM --learner.prototypes 16`, or in short `--learner
-        GBM:prototypes=16`; `--learner.help GBM` lists them.
+        LatentReplayCWR. Those that train the whole network: FullFineTuning, FullJoint, iCaRL, EEIL, LUCIR, LwF-MC,
+        EWC, PASS, IL2A or TrainableGBM. Options follow: `--learner GBM --learner.prototypes 16`, or in short `--learner
+        GBM:prototypes=16`.
+    learner_options : dict of str to str, optional
+        Options of the learner, by name; they win over those in `learner`.
+    explained : str, optional
+        Show the options of this learner, and exit.
     seed : int
         Seed of the learner.
-    output : Path or str
+    output : Path
         Folder of all runs; this one gets a folder in it.
     train_accuracy : bool
         Also measure accuracy on training samples, to see overfitting.
     checkpoint_seconds : float
         Time between two checkpoints: what a kill can cost.
-    **setting
+    setting : SettingOptions
         Data, tasks and encoder.
     """
-    console = Console()
-    chosen = Setting(**setting)
-    specification = Specification.parse(learner)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    if explained is not None:
+        console.print(learner_help(explained))
+        return
+    specification = Specification.parse(learner, learner_options)
     specification.make(seed)  # refuses a wrong seed before anything long begins
-    prepared = Prepared(chosen)
-    console.print(prepared.scenario.summary(), highlight=False, markup=False)
+    prepared = Prepared(setting)
+    console.print(prepared.scenario.summary())
 
     def show(state: int, history: History) -> None:
         accuracy = metrics.per_state(history)[-1]
         console.print(
             f"task {state}: {history.classes_seen[-1]} classes, accuracy {100 * accuracy:.1f} %, "
-            f"learned in {history.seconds[-1]:.1f} s",
-            highlight=False,
+            f"learned in {history.seconds[-1]:.1f} s"
         )
 
     finished = run_learner(
-        chosen,
+        setting,
         specification,
         seed,
-        Path(output),
+        output,
         train_accuracy=train_accuracy,
         prepared=prepared,
         on_state=show,
         checkpoint_seconds=checkpoint_seconds,
     )
     result = finished.result()
-    console.print(terminal_table([result]))
+    Console().print(terminal_table([result]))
     title = f"{specification} on {prepared.scenario.dataset.name}"
     page = write_report([result], finished.path, title, finished.config)
-    console.print(f"results: {finished.path}\nreport:  {page}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"results: {finished.path}\nreport:  {page}")

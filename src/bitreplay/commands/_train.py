@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from bitreplay import caches
-from bitreplay.runs import Setting
+from bitreplay.commands._options import DEFAULT_SETTING, SettingOptions
 
 __all__ = ["train"]
 
@@ -21,7 +20,7 @@ PHASES = {
 }
 
 
-def train(folder: Path | str | None = None, **setting: Any) -> None:
+def train(*, folder: Path | None = None, setting: SettingOptions = DEFAULT_SETTING) -> None:
     """Train an encoder on the classes of task 0.
 
     `run` and `compare` do this by themselves; the result is kept in the cache and shared by all learners. The same
@@ -29,23 +28,22 @@ def train(folder: Path | str | None = None, **setting: Any) -> None:
 
     Parameters
     ----------
-    folder : Path or str, optional
+    folder : Path, optional
         Write network, log and checkpoints here instead of into the cache; `--encoder FOLDER` uses it then.
-    **setting
+    setting : SettingOptions
         Data, tasks and encoder.
     """
     console = Console()
-    chosen = Setting(**setting)
-    if chosen.encoder is None:  # the default for runs may come with its weights
-        chosen = replace(chosen, encoder="small_cnn" if chosen.dataset == "digits" else "resnet18")
-    chosen.check_trains()  # before any data is looked for
-    scenario = chosen.scenario()
+    if setting.encoder is None:  # the default for runs may come with its weights
+        setting = replace(setting, encoder="small_cnn" if setting.dataset == "digits" else "resnet18")
+    setting.check_trains()  # before any data is looked for
+    scenario = setting.scenario()
     console.print(
-        f"training {chosen.encoder_name} on {len(scenario[0].classes)} classes of {scenario.dataset.name}",
+        f"training {setting.encoder_name} on {len(scenario[0].classes)} classes of {scenario.dataset.name}",
         highlight=False,
         markup=False,
     )
-    trained = chosen.trained(scenario, folder=None if folder is None else Path(folder))
+    trained = setting.trained(scenario, folder=folder)
     for phase, accuracy in trained.accuracy.items():
         if accuracy is not None:
             console.print(f"test accuracy {PHASES[phase]}: {100 * accuracy:.1f} %", highlight=False)

@@ -3,7 +3,6 @@
 from bitreplay.runs._compare import compare_learners
 from bitreplay.runs._comparisons import COMPARISONS as COMPARISONS
 from bitreplay.runs._comparisons import Scale as Scale
-from bitreplay.runs._comparisons import named_comparison as named_comparison
 from bitreplay.runs._folder import RunFolder, find_runs, results_of
 from bitreplay.runs._run import run_learner
 from bitreplay.runs._setting import Prepared as Prepared

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from bitreplay.errors import InputError
-from bitreplay.runs._setting import Setting
-
-__all__ = ["COMPARISONS", "Comparison", "Scale", "named_comparison"]
+__all__ = ["COMPARISONS", "Comparison", "Scale"]
 
 Scale = Literal["cpu", "paper"]
 
@@ -62,29 +59,10 @@ COMPARISONS: dict[str, dict[Scale, Comparison]] = {
             },
             TABLE_1,
         ),
-        # Sec. 4.1, for a GPU; further columns with `--tasks 5`, `--tasks 20` and `--dataset tiny_imagenet`.
+        # Sec. 4.1, for a GPU; the experiment varies data set and tasks.
         "paper": Comparison(
             {"dataset": "cifar100", "tasks": 10, "encoder": "resnet18", "preset": "paper"},
             TABLE_1,
         ),
     }
 }
-
-
-def named_comparison(name: str, scale: Scale, given: Mapping[str, Any]) -> tuple[Setting, tuple[str, ...]]:
-    """Setting and learners of a table; options of the setting that were given and are not their defaults win.
-
-    Examples
-    --------
-    >>> setting, learners = named_comparison("table-1", "paper", {"tasks": 20})
-    >>> setting.dataset, setting.tasks, learners[2]
-    ('cifar100', 20, 'iCaRL')
-    """
-    if name not in COMPARISONS:
-        raise InputError(f"there is no comparison {name!r}; there are {', '.join(COMPARISONS)}")
-    if scale not in COMPARISONS[name]:
-        raise InputError(f"scale must be one of {', '.join(COMPARISONS[name])}; got {scale!r}")
-    comparison = COMPARISONS[name][scale]
-    defaults = asdict(Setting())
-    own = {option: value for option, value in given.items() if option != "preset" and value != defaults[option]}
-    return Setting(**{**comparison.setting, **own}), comparison.learners

@@ -19,7 +19,15 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
 from bitreplay.runs._options import options_text, parse_options
-from bitreplay.training import NETWORK, PRESET_BACKBONES, PRESETS, TrainedNetwork, train_base
+from bitreplay.training import (
+    NETWORK,
+    PRESET_BACKBONES,
+    PRESETS,
+    TrainedNetwork,
+    TrainingChanges,
+    TrainingOptions,
+    train_base,
+)
 
 __all__ = ["Prepared", "Setting"]
 
@@ -27,6 +35,7 @@ PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
 NOT_PLAIN = "after its phase with a thermometer: no plain one is there"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
+LATER: dict[str, tuple[Any, ...]] = {"classes": (None,), "every": (1,), "training": (None, {})}  # older runs stay found
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,8 @@ class Setting:
         Devices, and processes, for its training.
     precision : str
         Arithmetic of its training, as in Lightning Fabric.
+    training : TrainingChanges, optional
+        Options of its training that differ from the preset's. Methods that train the whole network follow them too.
 
     Examples
     --------
@@ -106,15 +117,18 @@ class Setting:
     accelerator: str = "auto"
     devices: int = 1
     precision: Literal["32-true", "bf16-mixed"] = "32-true"
+    training: TrainingChanges | None = None
 
     def __post_init__(self) -> None:
         if self.preset is not None and self.preset not in PRESETS:
-            raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {self.preset!r}")
+            hint = "; for that table: bitreplay reproduce table-1" if self.preset == "table-1" else ""
+            raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {self.preset!r}{hint}")
         name = self.encoder_name
         if name not in BACKBONES and not (Path(name) / NETWORK).is_file():
             raise InputError(
                 f"encoder must be one of {', '.join(BACKBONES)}, or a folder that `bitreplay train` wrote; got {name!r}"
             )
+        _ = self.training_options  # wrong ones are refused now, and not when the data has been read
 
     @property
     def encoder_name(self) -> str:
@@ -141,6 +155,11 @@ class Setting:
         return self.preset or ("digits" if self.dataset == "digits" else "cpu")
 
     @property
+    def training_options(self) -> TrainingOptions:
+        """How the encoder is trained: as the preset says, but for what was given one by one."""
+        return PRESETS[self.preset_name].changed(self.training or {})
+
+    @property
     def _is_binary(self) -> bool:
         return self.encoder_name in BACKBONES and BACKBONES[self.encoder_name].binary
 
@@ -157,15 +176,13 @@ class Setting:
     def check_trains(self) -> None:
         """Refuse an encoder that is given, not trained."""
         if not self.trains:
-            raise InputError(f"{self.encoder_name} comes with its weights; choose one to train, such as resnet18")
+            why = "comes with its weights" + (" and takes no training options" if self.training else "")
+            raise InputError(f"{self.encoder_name} {why}; choose one to train, such as resnet18")
 
     def determinants(self) -> dict[str, Any]:
         """All that results depend on; a trained network counts by its content, not by where it is."""
-        what = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
-        if self.classes is None:
-            del what["classes"]  # runs from before there was this option must be found again
-        if self.every == 1:
-            del what["every"]  # it came later: runs from before keep their names
+        given = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
+        what = {name: value for name, value in given.items() if value not in LATER.get(name, ())}
         name = self.encoder_name
         if name not in BACKBONES:
             digest = hashlib.sha256((Path(name) / NETWORK).read_bytes())
@@ -194,7 +211,7 @@ class Setting:
         return train_base(
             scenario[0],
             self.encoder_name,
-            PRESETS[self.preset_name],
+            self.training_options,
             backbone_options=self.backbone_options,
             binarizer="native" if self._is_binary and self.binarizer == "thermometer" else self.binarizer,
             p=self.p,
@@ -216,12 +233,8 @@ class Setting:
                 f"methods that train the whole network begin with one that is not trained, such as resnet18; "
                 f"got the encoder {name!r}"
             )
-        return TrainingContext(
-            name,
-            options,
-            None if self.preset_name == "paper" else PRESETS[self.preset_name],  # as each was published, or alike
-            self._device,
-        )
+        as_published = self.preset_name == "paper" and not self.training
+        return TrainingContext(name, options, None if as_published else self.training_options, self._device)
 
     def make_encoder(self, scenario: Scenario, uses: Uses = "bits", *, progress: bool = True) -> Encoder:
         """The encoder, trained if need be.
@@ -268,6 +281,8 @@ class Prepared:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
+        if setting.training:
+            setting.check_trains()
         self.scenario = setting.scenario()
         self._encoders: dict[Uses, Encoder] = {}
 

@@ -36,9 +36,16 @@ class Specification:
     options: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, text: str) -> Specification:
-        """Read ``NAME`` or ``NAME:option=value,option=value``."""
+    def parse(cls, text: str, more: Mapping[str, str] | None = None) -> Specification:
+        """Read ``NAME`` or ``NAME:option=value,option=value``, and more options as text, which win.
+
+        Examples
+        --------
+        >>> str(Specification.parse("GBM:prototypes=2,bits=4", {"bits": "3"}))
+        'GBM:prototypes=2,bits=3'
+        """
         name, options = parse_options(text)
+        options |= parse_options(options_text(name, more or {}))[1]
         if name not in LEARNERS:
             raise InputError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}{_hint(name, LEARNERS)}")
         specification = cls(name, options)

@@ -6,6 +6,7 @@ from bitreplay.training._checkpoint import as_arrays as as_arrays
 from bitreplay.training._options import Augmentation as Augmentation
 from bitreplay.training._options import Optimizer as Optimizer
 from bitreplay.training._options import Schedule as Schedule
+from bitreplay.training._options import TrainingChanges as TrainingChanges
 from bitreplay.training._options import TrainingOptions
 from bitreplay.training._options import annealed as annealed
 from bitreplay.training._presets import PRESET_BACKBONES as PRESET_BACKBONES

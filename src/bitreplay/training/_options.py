@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypedDict, get_args
 
 from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
 
-__all__ = ["Augmentation", "HeadForm", "Optimizer", "Schedule", "TrainingOptions", "annealed"]
+__all__ = ["Augmentation", "HeadForm", "Optimizer", "Schedule", "TrainingChanges", "TrainingOptions", "annealed"]
 
 Schedule = Literal["steps", "one_cycle", "cosine"]
 Augmentation = Literal["none", "paper", "strong"]
@@ -34,19 +34,29 @@ class TrainingOptions:
         has one phase, is trained for the epochs of both.
     batch_size : int
         Images per step, over all devices together.
-    learning_rate, ste_learning_rate : float
-        Highest learning rate of the first and of the second phase.
-    momentum, nesterov, weight_decay
-        As in `torch.optim.SGD`. Weight decay leaves biases and batch normalisation alone.
+    learning_rate : float
+        Highest learning rate of the first phase.
+    ste_learning_rate : float
+        Highest learning rate of the second phase.
+    momentum : float
+        As in `torch.optim.SGD`.
+    nesterov : bool
+        As in `torch.optim.SGD`.
+    weight_decay : float
+        As in `torch.optim.SGD`, but biases and batch normalisation are left alone.
     schedule : {"steps", "one_cycle", "cosine"}
-        Learning rate over a phase: times `step_factor` every `step_every` epochs; a linear rise over the first `warmup`
-        of the phase and a half cosine down to zero; or that half cosine alone.
+        Learning rate over the first phase: times `step_factor` every `step_every` epochs; a linear rise over the first
+        `warmup` of the phase and a half cosine down to zero; or that half cosine alone.
     ste_schedule : {"steps", "one_cycle", "cosine"}
         The same over the second phase.
-    step_every, step_factor, warmup
-        See `schedule`.
+    step_every : int
+        Epochs between two steps of the learning rate.
+    step_factor : float
+        What the learning rate is multiplied by at each step.
+    warmup : float
+        Share of a phase in which the learning rate of `one_cycle` rises.
     augmentation : {"none", "paper", "strong"}
-        See :mod:`bitreplay.data`.
+        How training images are varied, as `bitreplay.data` describes it.
     image_sizes : tuple of int
         Images are trained at these sizes in turn, each for an equal share of the first phase; the last one is that of
         the second phase and of all use afterwards. Empty: as they are.
@@ -58,7 +68,7 @@ class TrainingOptions:
         Adam is for networks with binary weights; it uses neither momentum nor weight decay. Latent binary weights are
         clipped after every step of either, and never decay.
     head : {"linear", "binary"}
-        G: a linear layer, or :class:`bitreplay.nn.BinaryClassifier`.
+        G: a linear layer, or one with binary weights (`bitreplay.nn.BinaryClassifier`).
     continued : bool
         Train the second phase without a binarizer too, where there is none: the control that shows what the phase adds
         by being more training.
@@ -131,6 +141,20 @@ class TrainingOptions:
             without |= {"ste_epochs", "ste_learning_rate", "ste_schedule", "continued"}
         return {name: value for name, value in asdict(self).items() if name not in without}
 
+    def changed(self, changes: TrainingChanges) -> TrainingOptions:
+        """These options, but for some.
+
+        Examples
+        --------
+        >>> changed = TrainingOptions(epochs=8).changed({"batch_size": 64})
+        >>> changed.epochs, changed.batch_size
+        (8, 64)
+        """
+        known = [field.name for field in fields(self)]
+        if unknown := [name for name in changes if name not in known]:
+            raise InputError(f"a training has no option {unknown[0]!r}; it has {', '.join(known)}")
+        return TrainingOptions(**{**asdict(self), **changes})
+
     def rate_at(self, schedule: Schedule, highest: float, epoch: float, epochs: int) -> float:
         """Learning rate after `epoch` (a fraction is a part of an epoch) of a phase of `epochs`.
 
@@ -151,6 +175,34 @@ class TrainingOptions:
         if not self.image_sizes:
             return None
         return self.image_sizes[epoch * len(self.image_sizes) // epochs]
+
+
+class TrainingChanges(TypedDict, total=False):
+    """Options of a training that differ from those of its preset."""
+
+    epochs: int
+    ste_epochs: int
+    batch_size: int
+    learning_rate: float
+    ste_learning_rate: float
+    momentum: float
+    nesterov: bool
+    weight_decay: float
+    schedule: Schedule
+    ste_schedule: Schedule
+    step_every: int
+    step_factor: float
+    warmup: float
+    augmentation: Augmentation
+    image_sizes: list[int]
+    label_smoothing: float
+    evaluate_every: int
+    optimizer: Optimizer
+    head: HeadForm
+    continued: bool
+
+
+TrainingChanges.__doc__ = TrainingOptions.__doc__  # what an option means is written down once; the help shows it
 
 
 def annealed(highest: float, done: float, warmup: float = 0.0) -> float:
