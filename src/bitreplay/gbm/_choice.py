@@ -20,7 +20,7 @@ from bitreplay.memory import Label
 __all__ = ["ENOUGH", "FEW", "HELD_OUT", "Split", "choose_options", "split"]
 
 HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
-ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: with 4 it costs a point
+ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: fewer gain nothing
 FEW = 10  # ours: held-out samples that a temperature is fitted to; without one, scores are far too sure
 
 Targets = npt.NDArray[np.intp]

@@ -215,14 +215,15 @@ class GBMState:
     def _decided(self, samples: Samples) -> tuple[Head, float | None]:
         """The head with its open options decided, and the temperature, where held-out samples can tell."""
         head, temperature = self.head, self.temperature
-        parts = split(samples, self.seed)
-        choosing = bool(head.open_options()) and len(samples) > 1 and parts.n_held >= ENOUGH
-        calibrating = self.options.calibrate and temperature is None and not head.calibrated and parts.n_held >= FEW
+        choosing = bool(head.open_options()) and len(samples) > 1
+        calibrating = self.options.calibrate and temperature is None and not head.calibrated
         if not choosing and not (calibrating and len({*self.labels, *samples}) > 1):  # one class is always certain
             return head, temperature
-        return self._judged(parts, choosing=choosing, calibrating=calibrating)
+        parts = split(samples, self.seed)
+        choosing, calibrating = choosing and parts.n_held >= ENOUGH, calibrating and parts.n_held >= FEW
+        return self._judged(parts, choosing, calibrating) if choosing or calibrating else (head, temperature)
 
-    def _judged(self, parts: Split, *, choosing: bool, calibrating: bool) -> tuple[Head, float | None]:
+    def _judged(self, parts: Split, choosing: bool, calibrating: bool) -> tuple[Head, float | None]:
         memory, gathered = self._remembered(parts.kept)
         bits = concatenate(list(parts.held.values()))
         places = [memory.labels.index(label) for label in parts.held]
