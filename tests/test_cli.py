@@ -42,7 +42,18 @@ def test_version(capsys, monkeypatch):
 @pytest.mark.parametrize("arguments", [(), ("--help",)])
 def test_help_lists_every_command_with_its_first_sentence(capsys, monkeypatch, arguments):
     printed = shows(capsys, monkeypatch, *arguments)
-    assert list(COMMANDS) == ["demo", "run", "compare", "reproduce", "train", "report", "memory", "data", "cache"]
+    assert list(COMMANDS) == [
+        "demo",
+        "run",
+        "compare",
+        "reproduce",
+        "train",
+        "report",
+        "memory",
+        "export",
+        "data",
+        "cache",
+    ]
     for name, command in COMMANDS.items():
         assert f"{name} {command.__doc__.splitlines()[0]}" in printed
     assert printed.index("demo") < printed.index("run") < printed.index("cache")  # not by the alphabet

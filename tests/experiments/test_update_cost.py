@@ -37,7 +37,7 @@ def test_all_methods_are_timed_one_by_one(small_request, tmp_path):
         assert [row[2] for row in points.rows if row[0] == name] == pytest.approx(expected)
         assert slopes.rows[index][3] == pytest.approx(1000 * (expected[1] - expected[0]) / 2, rel=1e-6)
     assert [row[1] for row in points.rows[:2]] == [4, 6]
-    assert f"{slopes.rows[0][3]:+.1f}" in outcome.remarks[0]
+    assert f"GBM, closed form {round(slopes.rows[0][3], 1) + 0.0:+.1f}" in outcome.remarks[0]  # never "-0.0"
     said = [text.get_text() for text in outcome.drawings[0].figure.artists]
     assert any("2 seeds (GBM, closed form, GBM, replay" in " ".join(words.split()) for words in said)
     assert any(f"1 seed ({', '.join(ONCE)})" in " ".join(words.split()) for words in said)

@@ -43,8 +43,8 @@ def rows_of(markdown):
 def test_sizes_keep_two_digits_and_use_the_largest_fitting_unit(number):
     value, unit = bits(number).split()
     assert float(value) * UNITS[unit] == pytest.approx(number, rel=0.051)
-    assert float(value) < 1000 or unit == "Tb"
-    assert unit == "b" or float(value) >= 1
+    assert float(value) < 1000 or unit == "Tbit"
+    assert unit == "bit" or float(value) >= 1
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ __all__ = ["export"]
 
 def export(
     target: Literal["c"],
-    model: Path | str,
+    model: Path,
     *,
-    output: Path | str = Path("device"),
-    network: Path | str | None = None,
+    output: Path = Path("device"),
+    network: Path | None = None,
     image_size: int = 32,
     head: Literal["own", "bayes", "closed_form", "linear_part"] = "own",
     weight_bits: int = 8,
@@ -43,11 +43,11 @@ def export(
     ----------
     target : {"c"}
         What to write.
-    model : Path or str
+    model : Path
         A saved classifier, or a memory (`memory.safetensors`).
-    output : Path or str
+    output : Path
         Folder of the sources.
-    network : Path or str, optional
+    network : Path, optional
         Folder of a fully binary network, as `bitreplay train --encoder binary_vgg --folder` writes it; pixels come in.
     image_size : int
         Height and width of its images.

@@ -17,9 +17,18 @@ from bitreplay._floor.arguments import integer
 from bitreplay._floor.files import write_text
 from bitreplay.commands._options import Integers
 from bitreplay.errors import InputError
-from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Request, read_outcome, write_outcome
-from bitreplay.experiments._files import OUTCOME
-from bitreplay.experiments._page import MANY, VERDICTS, experiments_page
+from bitreplay.experiments import (
+    EXPERIMENTS,
+    MANY,
+    OUTCOME,
+    VERDICTS,
+    ExperimentName,
+    Measured,
+    Request,
+    experiments_page,
+    read_outcome,
+    write_outcome,
+)
 from bitreplay.runs import RunFolder, Scale
 
 __all__ = ["reproduce"]

@@ -69,6 +69,7 @@ def csv_table(runs: Sequence[RunResult]) -> str:
 
     Examples
     --------
+    >>> import csv
     >>> from bitreplay.evaluation import History
     >>> history = History.empty("GBM")
     >>> history = history.append([0, 1], [[9, 1], [2, 8]], memory_bits=8000, working_set_bits=640, seconds=0.5)

@@ -4,8 +4,8 @@ from bitreplay.runs._compare import compare_learners
 from bitreplay.runs._comparisons import COMPARISONS as COMPARISONS
 from bitreplay.runs._comparisons import Scale as Scale
 from bitreplay.runs._folder import RunFolder, find_runs, results_of
+from bitreplay.runs._prepared import Prepared as Prepared
 from bitreplay.runs._run import run_learner
-from bitreplay.runs._setting import Prepared as Prepared
 from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
 

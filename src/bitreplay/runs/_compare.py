@@ -15,8 +15,9 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from bitreplay.errors import InputError
 from bitreplay.runs._folder import RunFolder
+from bitreplay.runs._prepared import Prepared
 from bitreplay.runs._run import find_run, run_learner
-from bitreplay.runs._setting import Prepared, Setting
+from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
 
 __all__ = ["compare_learners"]

@@ -27,7 +27,8 @@ from bitreplay.evaluation import History, RunResult, evaluate
 from bitreplay.learners import Learner
 from bitreplay.report import states_csv
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
-from bitreplay.runs._setting import Prepared, Setting
+from bitreplay.runs._prepared import Prepared
+from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
 
 __all__ = ["find_run", "run_learner"]

@@ -10,11 +10,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from bitreplay.backbones import BACKBONES, pretrained_on
 from bitreplay.binarizers import Thermometer
-from bitreplay.data import Samples, Scenario, load_dataset, make_scenario
+from bitreplay.data import Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
@@ -29,7 +27,7 @@ from bitreplay.training import (
     train_base,
 )
 
-__all__ = ["Prepared", "Setting"]
+__all__ = ["NOT_RESULTS", "Setting"]
 
 PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
@@ -262,45 +260,3 @@ class Setting:
         if uses == "features" and isinstance(trained.binarizer, Thermometer):
             stage = NOT_PLAIN
         return Encoder.from_trained(trained, self._device, stage)
-
-
-class Prepared:
-    """A setting's tasks, and its encoder from when somebody needs it: before, it may have to be trained.
-
-    Parameters
-    ----------
-    setting : Setting
-        What is prepared.
-
-    Examples
-    --------
-    >>> prepared = Prepared(Setting("digits", tasks=5))  # nothing is trained yet
-    >>> len(prepared.scenario), prepared.setting.trains
-    (6, True)
-    """
-
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
-        if setting.training:
-            setting.check_trains()
-        self.scenario = setting.scenario()
-        self._encoders: dict[Uses, Encoder] = {}
-
-    @property
-    def encoder(self) -> Encoder:
-        """The encoder of methods on bits."""
-        return self.encoder_for("bits")
-
-    def training_context(self) -> TrainingContext:
-        """What methods that train a network of their own are given."""
-        return self.setting.training_context()
-
-    def encoder_for(self, uses: Uses) -> Encoder:
-        """The encoder, with the features of all images computed: that is not part of any learner's time."""
-        if uses not in self._encoders:
-            encoder = self.setting.make_encoder(self.scenario, uses)
-            if encoder.key:
-                for part in ("train", "test"):
-                    encoder.features(Samples(self.scenario.dataset, part, np.empty(0, dtype=np.int64)))
-            self._encoders[uses] = encoder
-        return self._encoders[uses]

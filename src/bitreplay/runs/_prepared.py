@@ -1,0 +1,54 @@
+"""Prepared: the place in which learners run, with a setting's tasks, and an encoder or a network to train."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bitreplay.data import Samples
+from bitreplay.encoder import Encoder
+from bitreplay.learners import TrainingContext, Uses
+from bitreplay.runs._setting import Setting
+
+__all__ = ["Prepared"]
+
+
+class Prepared:
+    """A setting's tasks, and its encoder from when somebody needs it: before, it may have to be trained.
+
+    Parameters
+    ----------
+    setting : Setting
+        What is prepared.
+
+    Examples
+    --------
+    >>> prepared = Prepared(Setting("digits", tasks=5))  # nothing is trained yet
+    >>> len(prepared.scenario), prepared.setting.trains
+    (6, True)
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        if setting.training:
+            setting.check_trains()
+        self.scenario = setting.scenario()
+        self._encoders: dict[Uses, Encoder] = {}
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of methods on bits."""
+        return self.encoder_for("bits")
+
+    def training_context(self) -> TrainingContext:
+        """What methods that train a network of their own are given."""
+        return self.setting.training_context()
+
+    def encoder_for(self, uses: Uses) -> Encoder:
+        """The encoder, with the features of all images computed: that is not part of any learner's time."""
+        if uses not in self._encoders:
+            encoder = self.setting.make_encoder(self.scenario, uses)
+            if encoder.key:
+                for part in ("train", "test"):
+                    encoder.features(Samples(self.scenario.dataset, part, np.empty(0, dtype=np.int64)))
+            self._encoders[uses] = encoder
+        return self._encoders[uses]
