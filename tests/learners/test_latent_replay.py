@@ -8,7 +8,7 @@ from bitreplay.binarizers import Identity, Native
 from bitreplay.bits import concatenate
 from bitreplay.learners.frozen._cwr import LatentReplayCWR
 from bitreplay.learners.frozen._gbm import GBM
-from bitreplay.learners.frozen._latent_replay import LatentReplay, herd
+from bitreplay.learners.frozen._latent_replay import LatentReplay, herd_bits
 
 D, CLASSES = 12544, 10  # the embeddings of QuickNetLarge, and CORe50's categories
 
@@ -18,7 +18,7 @@ def test_herding_is_that_of_icarl(rows, n):
     # Algorithm 4 of iCaRL: the next exemplar brings the mean of all taken nearest to the mean of the class.
     rng = np.random.default_rng(0)
     X = (rng.random((rows, 150)) < rng.random(150)).astype(np.float64)
-    chosen = herd(pack(X), n).tolist()
+    chosen = herd_bits(pack(X), n).tolist()
     assert len(set(chosen)) == len(chosen) == n
     for size in range(1, n + 1):
         distances = (((X[chosen[: size - 1]].sum(0) + X) / size - X.mean(0)) ** 2).sum(1)
@@ -50,7 +50,7 @@ def test_exemplars_are_samples_of_their_class_and_stay(selection):
         assert len(np.unique(kept[c], axis=0)) == 5
         assert all((rows == one).all(1).any() for one in kept[c])
     if selection == "herding":
-        np.testing.assert_array_equal(kept[0], X[y == 0].unpack()[herd(X[y == 0], 5)])
+        np.testing.assert_array_equal(kept[0], X[y == 0].unpack()[herd_bits(X[y == 0], 5)])
     method.partial_fit(*task(30, [2]))
     for c in (0, 1):
         np.testing.assert_array_equal(method.memory.mixture(c).prototypes, kept[c])

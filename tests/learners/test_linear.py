@@ -9,7 +9,7 @@ import torch
 from bitreplay.binarizers import Thermometer
 from bitreplay.bits import pack
 from bitreplay.learners.frozen._linear import MIN_STEPS, DecodedBits, count_steps, shuffled_batches, train_linear
-from bitreplay.learners.frozen._linear_head import scale_of
+from bitreplay.learners.frozen._linear_method import scale_of
 
 rng = np.random.default_rng(0)
 X, y = rng.random((50, 7)).astype(np.float32), rng.integers(0, 4, 50)

@@ -93,7 +93,7 @@ def test_a_killed_training_with_adam_ends_with_the_same_weights(folder, tmp_path
         assert torch.equal(ours, theirs)
 
 
-def test_a_linear_head_and_sgd_serve_binary_networks_too(tmp_path):
+def test_a_linear_method_and_sgd_serve_binary_networks_too(tmp_path):
     options = replace(BINARY, optimizer="sgd", head="linear", epochs=2)
     trained = train_base(tiny_task(), **{**ARGUMENTS, "options": options}, folder=tmp_path)
     assert trained.classifier is None

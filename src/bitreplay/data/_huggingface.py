@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bitreplay.data._parquet import BLOCK, Table
+from bitreplay.data._parquet import BLOCK, ImageTable
 from bitreplay.errors import InputError
 
 __all__ = ["hub_tables"]
 
 
-def hub_tables(repository: str, advice: str) -> dict[str, Table]:
+def hub_tables(repository: str, advice: str) -> dict[str, ImageTable]:
     """Tables of a data set on the Hub, by split; downloaded if need be.
 
     Parameters
@@ -42,9 +42,9 @@ def hub_tables(repository: str, advice: str) -> dict[str, Table]:
     return {split: _table(f"{repository}, split {split}", data) for split, data in splits.items()}
 
 
-def _table(name: str, data: Any) -> Table:
+def _table(name: str, data: Any) -> ImageTable:
     def column(column: str) -> Iterator[Any]:
         for table in data.select_columns(column).with_format("arrow").iter(BLOCK):
             yield from table.column(0).chunks
 
-    return Table(name, data.features.arrow_schema, column)
+    return ImageTable(name, data.features.arrow_schema, column)

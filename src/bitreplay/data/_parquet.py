@@ -21,7 +21,7 @@ from bitreplay.data._images import Encoded
 from bitreplay.data._split import classes_in_both, split_by_seed
 from bitreplay.errors import FileFormatError, InputError
 
-__all__ = ["Table", "encoded_from_tables", "find_parquet", "local_tables"]
+__all__ = ["ImageTable", "encoded_from_tables", "find_parquet", "local_tables"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -32,7 +32,7 @@ BLOCK = 512  # rows read at once
 
 
 @dataclass(frozen=True)
-class Table:
+class ImageTable:
     """One split: its arrow schema, and a function that gives one of its columns, piece by piece."""
 
     name: str
@@ -51,7 +51,7 @@ def find_parquet(folder: Path) -> dict[str, list[Path]]:
     return splits
 
 
-def local_tables(splits: Mapping[str, list[Path]]) -> dict[str, Table]:
+def local_tables(splits: Mapping[str, list[Path]]) -> dict[str, ImageTable]:
     """Tables of parquet files, by split."""
     pq = _pyarrow_parquet()
     tables = {}
@@ -65,12 +65,12 @@ def local_tables(splits: Mapping[str, list[Path]]) -> dict[str, Table]:
                     for batch in parquet.iter_batches(BLOCK, columns=[name]):
                         yield batch.column(0)
 
-        tables[split] = Table(" and ".join(file.name for file in files[:2]), schema, column)
+        tables[split] = ImageTable(" and ".join(file.name for file in files[:2]), schema, column)
     return tables
 
 
 def encoded_from_tables(
-    tables: Mapping[str, Table], source: str, label_column: str | None, test_fraction: float, seed: int
+    tables: Mapping[str, ImageTable], source: str, label_column: str | None, test_fraction: float, seed: int
 ) -> EncodedDataset:
     """Training and test samples of tables by split; without a labelled test split, a share of `train` becomes one.
 
@@ -106,7 +106,7 @@ def encoded_from_tables(
     )
 
 
-def _encoded(table: Table, column: str, labels: Integers) -> EncodedSplit:
+def _encoded(table: ImageTable, column: str, labels: Integers) -> EncodedSplit:
     """The rows of a table that have a label, as samples."""
 
     def images() -> Iterator[Encoded]:
@@ -120,7 +120,7 @@ def _encoded(table: Table, column: str, labels: Integers) -> EncodedSplit:
     return EncodedSplit(labels[labels >= 0], images)
 
 
-def _content(value: Any, table: Table, row: int) -> Path | bytes:
+def _content(value: Any, table: ImageTable, row: int) -> Path | bytes:
     """Hugging Face stores an image as its bytes, or as a path, or both."""
     if isinstance(value, Mapping):
         value = value.get("bytes") or value.get("path")
@@ -131,7 +131,7 @@ def _content(value: Any, table: Table, row: int) -> Path | bytes:
     raise FileFormatError(f"no image in {table.name}, row {row}")
 
 
-def _find_columns(table: Table, label: str | None) -> tuple[str, str]:
+def _find_columns(table: ImageTable, label: str | None) -> tuple[str, str]:
     """Names of the image and of the label column."""
     features = _features(table.schema)
     images = [name for name, feature in features.items() if feature["_type"] == "Image"]
@@ -167,7 +167,7 @@ def _features(schema: Any) -> dict[str, dict[str, Any]]:
     return {name: features[name] for name in schema.names}
 
 
-def _read_labels(tables: list[Table], column: str) -> tuple[list[Integers], list[str]]:
+def _read_labels(tables: list[ImageTable], column: str) -> tuple[list[Integers], list[str]]:
     """Labels of all rows of some tables, -1 for none, and the names of the classes."""
     names = _features(tables[0].schema)[column].get("names")
     raw = [[value for piece in table.column(column) for value in piece.to_pylist()] for table in tables]

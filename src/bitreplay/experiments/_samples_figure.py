@@ -39,7 +39,7 @@ REMARKS = (
 
 
 @dataclass(frozen=True)
-class Measured:
+class Sampled:
     """All classes at one p, in learning order."""
 
     p: int
@@ -105,15 +105,15 @@ def samples_figure(request: Request, points: int = POINTS) -> Outcome:
     )
 
 
-def _measure(request: Request, p: int, seed: int) -> Measured:
+def _measure(request: Request, p: int, seed: int) -> Sampled:
     prepared = Prepared(Setting(**{**SMALL[request.scale], **request.setting, "p": p}))
     bits = class_bits(prepared)
     memories = [remember(bits, k, seed, effective_n_jobs(request.n_jobs)) for k in PROTOTYPES]
     found = {label: distances(bits[label], label, memories, seed) for label in bits}
-    return Measured(p, prepared, bits, memories, found)
+    return Sampled(p, prepared, bits, memories, found)
 
 
-def _summary(measured: Sequence[Measured]) -> Table:
+def _summary(measured: Sequence[Sampled]) -> Table:
     columns = ["p", "bits", "classes", "drawn K=1", "± K=1", "drawn K=8", "± K=8", "fall", "± fall"]
     columns += ["exact K=1", "exact K=8", "exact fall", "floor"]
     rows: list[list[Cell]] = []
@@ -129,7 +129,7 @@ def _summary(measured: Sequence[Measured]) -> Table:
     return Table("frobenius", title, columns, rows, percent=["fall", "± fall", "exact fall"])
 
 
-def _by_class(measured: Sequence[Measured], names: Sequence[str]) -> Table:
+def _by_class(measured: Sequence[Sampled], names: Sequence[str]) -> Table:
     columns = ["class", "p", "learned", "drawn K=1", "drawn K=8", "exact K=1", "exact K=8", "floor"]
     columns += ["nearest K=1", "nearest K=8", "nearest sample", "constant bits"]
     rows = [
@@ -141,7 +141,7 @@ def _by_class(measured: Sequence[Measured], names: Sequence[str]) -> Table:
     return Table("classes", title, columns, rows, percent=["nearest K=1", "nearest K=8", "nearest sample"])
 
 
-def _claim_fall(measured: Measured) -> Claim:
+def _claim_fall(measured: Sampled) -> Claim:
     fall = Difference(measured.falls("drawn").tolist())
     return Claim(
         f"the Frobenius distance falls by a third (33 %) from K = 1 to K = 8 (p = {measured.p})",
@@ -151,7 +151,7 @@ def _claim_fall(measured: Measured) -> Claim:
     )
 
 
-def _claim_nearest(measured: Sequence[Measured]) -> Claim:
+def _claim_nearest(measured: Sequence[Sampled]) -> Claim:
     """What t-SNE shows to the eye: whether pseudo-exemplars lie where the samples are."""
     words = (
         f"{100 * each.values('nearest_1').mean():.2f} % with K = 1, {100 * each.values('nearest_8').mean():.2f} % with "
@@ -167,7 +167,7 @@ def _claim_nearest(measured: Sequence[Measured]) -> Claim:
     )
 
 
-def _claim_apart(measured: Sequence[Measured]) -> Claim:
+def _claim_apart(measured: Sequence[Sampled]) -> Claim:
     words, verdicts = [], []
     for each in measured:
         initial, incremental = (Difference(_between(each.bits, own)) for own in (each.initial, each.incremental))

@@ -17,7 +17,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.heads import Head, fit_temperature, held_out_loss
 from bitreplay.memory import Label
 
-__all__ = ["ENOUGH", "FEW", "HELD_OUT", "Split", "choose_options", "split"]
+__all__ = ["ENOUGH", "FEW", "HELD_OUT", "HeldOut", "choose_options", "split"]
 
 HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
 ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: fewer gain nothing
@@ -27,7 +27,7 @@ Targets = npt.NDArray[np.intp]
 Scores = npt.NDArray[np.float64]
 
 
-class Split(NamedTuple):
+class HeldOut(NamedTuple):
     """Samples by class: those that mixtures are fitted to, and those set aside."""
 
     kept: dict[Label, PackedBits]
@@ -39,7 +39,7 @@ class Split(NamedTuple):
         return sum(map(len, self.held.values()))
 
 
-def split(samples: Mapping[Label, PackedBits], seed: int) -> Split:
+def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
     """Set a fifth of every class aside, rounded down.
 
     Examples
@@ -55,7 +55,7 @@ def split(samples: Mapping[Label, PackedBits], seed: int) -> Split:
         order = rng.permutation(len(bits))
         n_held = int(HELD_OUT * len(bits))
         kept[label], held[label] = bits[order[n_held:]], bits[order[:n_held]]
-    return Split(kept, held)
+    return HeldOut(kept, held)
 
 
 def choose_options(head: Head, score: Callable[[Head], Scores], targets: Targets) -> tuple[Head, Scores]:

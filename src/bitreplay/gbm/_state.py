@@ -20,7 +20,7 @@ from bitreplay._floor.threads import blas_threads, n_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
-from bitreplay.gbm._choice import ENOUGH, FEW, Split, choose_options, split
+from bitreplay.gbm._choice import ENOUGH, FEW, HeldOut, choose_options, split
 from bitreplay.heads import HEADS, Head, fit_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label
 from bitreplay.mixture import EMOptions, fit_mixtures
@@ -223,7 +223,7 @@ class GBMState:
         choosing, calibrating = choosing and parts.n_held >= ENOUGH, calibrating and parts.n_held >= FEW
         return self._judged(parts, choosing, calibrating) if choosing or calibrating else (head, temperature)
 
-    def _judged(self, parts: Split, choosing: bool, calibrating: bool) -> tuple[Head, float | None]:
+    def _judged(self, parts: HeldOut, choosing: bool, calibrating: bool) -> tuple[Head, float | None]:
         memory, gathered = self._remembered(parts.kept)
         bits = concatenate(list(parts.held.values()))
         places = [memory.labels.index(label) for label in parts.held]

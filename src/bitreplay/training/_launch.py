@@ -21,13 +21,13 @@ from bitreplay.training._network import Phase
 from bitreplay.training._subject import Subject, default_preprocessing, first_network, next_network
 from bitreplay.training._trained import TrainedNetwork
 
-__all__ = ["Place", "Precision", "launch"]
+__all__ = ["Hardware", "Precision", "launch"]
 
 Precision = Literal["32-true", "bf16-mixed"]
 
 
 @dataclass(frozen=True)
-class Place:
+class Hardware:
     """Where a training runs, and what it shows; none of it changes the result but the precision."""
 
     accelerator: str
@@ -44,7 +44,7 @@ def launch(
     folder: Path,
     key: str,
     description: Mapping[str, Any],
-    place: Place,
+    hardware: Hardware,
 ) -> None:
     """Train, on one process per device; afterwards the folder holds the network, and no checkpoint."""
     try:
@@ -59,22 +59,22 @@ def launch(
         prepared = replace(prepared, size=options.image_sizes[-1])
     network = first_network(subject, phase.binarizer) if start is None else next_network(start, subject, phase)
     data = (*_arrays(task.train, task.classes), *_arrays(task.test, task.classes))
-    job = Job(network, phase, options, prepared, *data, subject.seed, folder, key, place.progress)
+    job = Job(network, phase, options, prepared, *data, subject.seed, folder, key, hardware.progress)
     # What the file says beside what the training finds out.
     about = (subject.name, dict(subject.backbone_options), dict(description))
     before = {} if start is None else start.accuracy
 
     strategy = "auto"
-    if place.devices * place.nodes > 1:
+    if hardware.devices * hardware.nodes > 1:
         # Several nodes are started by torchrun or SLURM. On one node this process starts the others, and they run
         # nothing but the training; Fabric's "ddp" would run the whole calling script once more in each.
-        started_outside = place.nodes > 1 or "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ
+        started_outside = hardware.nodes > 1 or "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ
         strategy = "ddp" if started_outside else "ddp_spawn"
     fabric = Fabric(
-        accelerator=place.accelerator,
-        devices=place.devices,
-        num_nodes=place.nodes,
-        precision=place.precision,
+        accelerator=hardware.accelerator,
+        devices=hardware.devices,
+        num_nodes=hardware.nodes,
+        precision=hardware.precision,
         strategy=strategy,
     )
     fabric.launch(partial(_train_and_save, job=job, classes=task.classes, about=about, before=before))

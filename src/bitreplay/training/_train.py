@@ -26,7 +26,7 @@ from bitreplay.data import Task
 from bitreplay.errors import InputError
 from bitreplay.training._bf16 import require_bf16
 from bitreplay.training._checkpoint import as_arrays, remove_checkpoint
-from bitreplay.training._launch import Place, Precision, launch
+from bitreplay.training._launch import Hardware, Precision, launch
 from bitreplay.training._network import BinarizerName, Phase, phases_of
 from bitreplay.training._options import TrainingOptions
 from bitreplay.training._presets import PRESETS
@@ -112,17 +112,17 @@ def train_base(
         require_bf16(usable_device({"gpu": "cuda"}.get(accelerator, accelerator)).type)
     subject = make_subject(task, backbone, options, backbone_options, p, f, seed, preprocessing)
     first_network(subject, binarizer)  # refuses a binarizer that does not exist, or sizes that it cannot have
-    place = Place(accelerator, devices, nodes, precision, progress)
+    hardware = Hardware(accelerator, devices, nodes, precision, progress)
     *before, last = phases_of(options, binarizer)
     trained = None
     for phase in before:
         own = None if folder is None else Path(folder) / phase.name
-        trained = _train_phase(subject, phase, trained, own, place)
-    return _train_phase(subject, last, trained, None if folder is None else Path(folder), place)
+        trained = _train_phase(subject, phase, trained, own, hardware)
+    return _train_phase(subject, last, trained, None if folder is None else Path(folder), hardware)
 
 
 def _train_phase(
-    subject: Subject, phase: Phase, start: TrainedNetwork | None, folder: Path | None, place: Place
+    subject: Subject, phase: Phase, start: TrainedNetwork | None, folder: Path | None, hardware: Hardware
 ) -> TrainedNetwork:
     """A phase of the training, found again or carried out; `start` is what the phase before left."""
     task, named = subject.task, subject.name
@@ -136,7 +136,7 @@ def _train_phase(
         "phase": phase.name,
         "training": subject.options.determinants(second_phase=phase.binarizer == "heaviside" or start is not None),
         "seed": subject.seed,
-        "precision": place.precision,
+        "precision": hardware.precision,
     }
     own_weights = not named or subject.backbone_options.get("weights") not in (None, "published")
     given = subject.preprocessing
@@ -156,7 +156,7 @@ def _train_phase(
         if (working_folder / NETWORK).exists():
             remove_checkpoint(working_folder)
         else:
-            launch(subject, phase, start, working_folder, key, description, place)
+            launch(subject, phase, start, working_folder, key, description, hardware)
 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

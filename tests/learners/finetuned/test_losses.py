@@ -12,7 +12,7 @@ from bitreplay.learners.finetuned._ewc import diagonal_fisher, elastic_penalty
 from bitreplay.learners.finetuned._icarl import icarl_loss
 from bitreplay.learners.finetuned._il2a import _beta, augmented_logits, mixed_classes, pair_number
 from bitreplay.learners.finetuned._lucir import imprinted, less_forget, margin_ranking
-from bitreplay.learners.finetuned._network import GrowingNetwork, LinearHead
+from bitreplay.learners.finetuned._network import GrowingNetwork, LinearOutputs
 from bitreplay.learners.finetuned._pass import common_radius, feature_distance, rotated
 
 NEAR = {"rel": 1e-5, "abs": 1e-6}
@@ -123,7 +123,7 @@ def small_network():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         backbone = nn.Sequential(nn.Conv2d(1, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten())
-        network = GrowingNetwork(backbone, LinearHead(3 * 16))
+        network = GrowingNetwork(backbone, LinearOutputs(3 * 16))
     network.head.grow(2, torch.Generator().manual_seed(0))
     network.head.grow(3, torch.Generator().manual_seed(1))
     return network

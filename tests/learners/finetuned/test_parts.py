@@ -13,7 +13,7 @@ from bitreplay.backbones import Preprocessing, build_backbone
 from bitreplay.errors import InputError
 from bitreplay.learners.finetuned._eeil import EEILAugmentation
 from bitreplay.learners.finetuned._exemplars import herd
-from bitreplay.learners.finetuned._network import CosineHead, GrowingNetwork, LinearHead, without_last_relu
+from bitreplay.learners.finetuned._network import CosineOutputs, GrowingNetwork, LinearOutputs, without_last_relu
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import encode, fit
 from bitreplay.learners.frozen._nearest_mean import unit
@@ -61,7 +61,7 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-@pytest.mark.parametrize("kind", [LinearHead, CosineHead])
+@pytest.mark.parametrize("kind", [LinearOutputs, CosineOutputs])
 def test_a_head_grows_and_old_outputs_say_what_they_said(kind):
     head, features = kind(6), torch.randn(4, 6, generator=generator())
     head.grow(3, generator(1))
@@ -80,7 +80,7 @@ def test_a_head_grows_and_old_outputs_say_what_they_said(kind):
 
 
 def test_a_cosine_head_does_not_see_lengths():
-    head, features = CosineHead(6), torch.randn(4, 6, generator=generator())
+    head, features = CosineOutputs(6), torch.randn(4, 6, generator=generator())
     head.grow(3, generator(1))
     torch.testing.assert_close(head(5 * features), head(features))
     with torch.no_grad():
@@ -128,7 +128,7 @@ def blobs():
 
 
 def linear_network():
-    network = GrowingNetwork(nn.Flatten(), LinearHead(16))
+    network = GrowingNetwork(nn.Flatten(), LinearOutputs(16))
     network.head.grow(2, generator())
     return network
 
@@ -172,7 +172,7 @@ def test_every_epoch_shows_each_image_once_and_what_is_left_over_waits():
 
 @pytest.mark.parametrize("keep", [False, True])
 def test_batch_normalisation_can_keep_its_statistics(keep):
-    network = GrowingNetwork(nn.Sequential(nn.BatchNorm2d(1), nn.Flatten()), LinearHead(16))
+    network = GrowingNetwork(nn.Sequential(nn.BatchNorm2d(1), nn.Flatten()), LinearOutputs(16))
     network.head.grow(2, generator())
     before = copy.deepcopy(network.backbone[0].state_dict())
     fit(

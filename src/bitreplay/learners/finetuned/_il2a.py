@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from bitreplay._floor.arguments import number
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
-from bitreplay.learners.finetuned._network import GrowingNetwork, LinearHead
+from bitreplay.learners.finetuned._network import GrowingNetwork, LinearOutputs
 from bitreplay.learners.finetuned._pass import PASS_RECIPE, TEMPERATURE, feature_distance
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
@@ -154,7 +154,7 @@ class IL2A(FineTunedLearner):
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         n_old, n_new = self.known, int(targets.max()) + 1 - self.known
         n_classes, head, device = n_old + n_new, network.head, network.head.weight.device
-        assert isinstance(head, LinearHead)
+        assert isinstance(head, LinearOutputs)
         means, covariances = (
             torch.from_numpy(self.kept[name] if n_old else np.empty(0)).to(device) for name in self.memory_arrays
         )

@@ -24,7 +24,7 @@ from bitreplay.data import Samples, Task
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Learner, Place
 from bitreplay.learners.finetuned._context import TrainingContext
-from bitreplay.learners.finetuned._network import GrowingNetwork, Head, LinearHead
+from bitreplay.learners.finetuned._network import GrowingNetwork, LinearOutputs, OutputLayers
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._state import state_of, with_state
 from bitreplay.learners.finetuned._task import numbered_samples
@@ -88,7 +88,7 @@ class FineTunedLearner(Learner):
 
     published: ClassVar[Recipe] = Recipe()
     memory_arrays: ClassVar[tuple[str, ...]] = ()
-    head_kind: ClassVar[type[Head]] = LinearHead
+    head_kind: ClassVar[type[OutputLayers]] = LinearOutputs
 
     def __post_init__(self) -> None:
         for option in ("base_epochs", "epochs", "batch_size"):

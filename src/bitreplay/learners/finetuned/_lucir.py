@@ -18,7 +18,7 @@ from torch.nn import functional
 from bitreplay._floor.arguments import integer, number
 from bitreplay.learners.finetuned._exemplars import WithExemplars
 from bitreplay.learners.finetuned._learner import Images, Labels
-from bitreplay.learners.finetuned._network import CosineHead, GrowingNetwork, Head, without_last_relu
+from bitreplay.learners.finetuned._network import CosineOutputs, GrowingNetwork, OutputLayers, without_last_relu
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 
@@ -119,7 +119,7 @@ class LUCIR(WithExemplars):
             base_epochs=160, epochs=160, learning_rate=0.1, milestones=(80 / 160, 120 / 160), weight_decay=5e-4
         )
     )
-    head_kind: ClassVar[type[Head]] = CosineHead
+    head_kind: ClassVar[type[OutputLayers]] = CosineOutputs
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,7 +132,7 @@ class LUCIR(WithExemplars):
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         head = network.head
-        assert isinstance(head, CosineHead)
+        assert isinstance(head, CosineOutputs)
         if old is None:
             self._fit(network, images, targets, lambda b: functional.cross_entropy(network(b.pixels), b.targets))
             return

@@ -13,10 +13,10 @@ from torch.nn import functional
 from bitreplay.backbones import BasicBlock, ResNet, SmallCNN
 from bitreplay.errors import InputError
 
-__all__ = ["CosineHead", "GrowingNetwork", "Head", "LinearHead", "without_last_relu"]
+__all__ = ["CosineOutputs", "GrowingNetwork", "LinearOutputs", "OutputLayers", "without_last_relu"]
 
 
-class Head(nn.Module):
+class OutputLayers(nn.Module):
     """Base of the heads: one weight matrix per task."""
 
     def __init__(self, n_features: int) -> None:
@@ -54,7 +54,7 @@ class Head(nn.Module):
         return [self.weights]
 
 
-class LinearHead(Head):
+class LinearOutputs(OutputLayers):
     """One linear output per class, with a bias."""
 
     def __init__(self, n_features: int) -> None:
@@ -79,7 +79,7 @@ class LinearHead(Head):
         return functional.linear(features, self.weight, self.bias)
 
 
-class CosineHead(Head):
+class CosineOutputs(OutputLayers):
     """The cosine between features and a direction per class, times a scale that is learned (LUCIR, sec. 3.2)."""
 
     def __init__(self, n_features: int) -> None:
@@ -100,7 +100,7 @@ class GrowingNetwork(nn.Module):
 
     Examples
     --------
-    >>> network = GrowingNetwork(nn.Flatten(), LinearHead(4))
+    >>> network = GrowingNetwork(nn.Flatten(), LinearOutputs(4))
     >>> generator = torch.Generator().manual_seed(0)
     >>> network.head.grow(3, generator)
     >>> network.head.grow(2, generator)
@@ -108,7 +108,7 @@ class GrowingNetwork(nn.Module):
     torch.Size([7, 5])
     """
 
-    def __init__(self, backbone: nn.Module, head: Head) -> None:
+    def __init__(self, backbone: nn.Module, head: OutputLayers) -> None:
         super().__init__()
         self.backbone = backbone
         self.head = head

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from bitreplay._floor.arguments import number, one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import Layer, count_steps, linear_scores, shuffled_batches, train_linear
-from bitreplay.learners.frozen._linear_head import check_training_options
+from bitreplay.learners.frozen._linear_method import check_training_options
 from bitreplay.learners.frozen._linear_svc import train_linear_svc
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means

@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._linear_head import LinearHead, scale_of
+from bitreplay.learners.frozen._linear_method import LinearMethod, scale_of
 from bitreplay.learners.frozen._method import Labels
 
 __all__ = ["FineTuning"]
 
 
 @dataclass(kw_only=True, eq=False)
-class FineTuning(LinearHead):
+class FineTuning(LinearMethod):
     """A linear layer that goes on training on the new task alone. It keeps nothing of old classes: 0 bits.
 
     Examples

@@ -17,7 +17,7 @@ from scipy import linalg
 from bitreplay._floor.arguments import one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear import count_steps, linear_scores, train_linear
-from bitreplay.learners.frozen._linear_head import check_training_options, scale_of
+from bitreplay.learners.frozen._linear_method import check_training_options, scale_of
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from bitreplay.bits import PackedBits
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._linear_head import LinearHead, scale_of
+from bitreplay.learners.frozen._linear_method import LinearMethod, scale_of
 from bitreplay.learners.frozen._method import Labels
 
 __all__ = ["Joint"]
 
 
 @dataclass(kw_only=True, eq=False)
-class Joint(LinearHead):
+class Joint(LinearMethod):
     """A linear layer trained from zero on all samples so far, in every task. Not incremental: it keeps them all.
 
     Its memory is therefore N * D bits, or N * d * 32 for features.

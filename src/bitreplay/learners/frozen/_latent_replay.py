@@ -24,7 +24,7 @@ from bitreplay.learners.frozen._method import Labels
 from bitreplay.memory import Label
 from bitreplay.mixture import Mixture
 
-__all__ = ["LatentReplay", "herd"]
+__all__ = ["LatentReplay", "herd_bits"]
 
 Selection = Literal["random", "herding"]
 
@@ -110,13 +110,13 @@ class LatentReplay(MemoryAndHead):
 
     def _keep(self, bits: PackedBits, generator: np.random.Generator) -> Mixture:
         if self.selection == "herding":
-            chosen = herd(bits, self.exemplars)
+            chosen = herd_bits(bits, self.exemplars)
         else:
             chosen = generator.permutation(len(bits))[: self.exemplars]
         return Mixture(bits[chosen].unpack(np.float32), np.full(len(chosen), 1 / len(chosen)), len(bits))
 
 
-def herd(bits: PackedBits, n: int) -> npt.NDArray[np.intp]:
+def herd_bits(bits: PackedBits, n: int) -> npt.NDArray[np.intp]:
     """Rows of at most `n` different samples, in the order in which herding takes them.
 
     Each is the one that brings the mean of those taken so far nearest to the mean of all.
@@ -124,7 +124,7 @@ def herd(bits: PackedBits, n: int) -> npt.NDArray[np.intp]:
     Examples
     --------
     >>> from bitreplay.bits import pack
-    >>> herd(pack([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]), 2).tolist()
+    >>> herd_bits(pack([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 1]]), 2).tolist()
     [1, 0]
     """
     words = bits.words

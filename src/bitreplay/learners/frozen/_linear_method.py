@@ -24,11 +24,11 @@ from bitreplay.learners.frozen._linear import (
 )
 from bitreplay.learners.frozen._method import Features, Labels
 
-__all__ = ["LinearHead", "check_training_options", "scale_of"]
+__all__ = ["LinearMethod", "check_training_options", "scale_of"]
 
 
 @dataclass(kw_only=True, eq=False)
-class LinearHead(OnBits):
+class LinearMethod(OnBits):
     """A linear layer trained by SGD; subclasses say on what.
 
     Parameters
