@@ -22,6 +22,7 @@ import torch
 from torch import nn
 
 from bitreplay import caches
+from bitreplay._floor.arrays import RowWriter
 from bitreplay._floor.devices import usable_device
 from bitreplay._floor.files import write_text
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
@@ -36,7 +37,6 @@ from bitreplay.training import TrainedNetwork
 __all__ = ["Encoder"]
 
 Features = npt.NDArray[np.float32]
-FeatureFile = np.memmap[Any, np.dtype[np.float32]]
 
 VERSION = 2  # of what is done to images before the network: another one gives other features
 BATCH = 256  # images at once; always the same ones together, as the last digits of features depend on it
@@ -156,12 +156,10 @@ class Encoder:
         key = self._cache_key(samples, code=asdict(fingerprint))
         if caches.find("bits", key) is None:
             with caches.building("bits", key, f"{fingerprint.n_features} bits, {self._of(samples)}") as part:
-                packed = np.lib.format.open_memmap(
-                    part / "bits.npy", "w+", np.uint8, (len(features), row_bytes(fingerprint.n_features))
-                )
-                for rows in _batches(len(features), 16 * BATCH):
-                    packed[rows] = binarizer.pack(np.array(features[rows])).data  # a copy: the file is read-only
-                packed.flush()
+                shape = len(features), row_bytes(fingerprint.n_features)
+                with RowWriter.begin(part / "bits.npy", np.uint8, shape) as packed:
+                    for rows in _batches(len(features), 16 * BATCH):
+                        packed.append(binarizer.pack(np.array(features[rows])).data)  # a copy: the file is read-only
         data = np.load(caches.folder("bits", key) / "bits.npy", mmap_mode="r")
         return PackedBits(np.asarray(data[samples.indices]), fingerprint.n_features)
 
@@ -203,21 +201,20 @@ class Encoder:
     def _encode_split(self, samples: Samples, folder: Path) -> None:
         """Write the features of a whole split, going on where an interrupted process stopped."""
         images = samples.dataset.split(samples.part).images
-        done, features = _read_progress(folder, len(images))
-        with progress(f"features: {self._of(samples)}", len(images)) as advance:
+        done, features = _read_progress(folder)
+        with progress(f"features: {self._of(samples)}", len(images)) as advance, contextlib.ExitStack() as files:
+            if features is not None:
+                files.enter_context(features)
             for number, rows in enumerate(_batches(len(images))):
                 if number >= done:
                     encoded = self._encode(images[rows])
                     if features is None:
                         shape = (len(images), encoded.shape[1])
-                        features = np.lib.format.open_memmap(folder / FEATURES, "w+", np.float32, shape)
-                    features[rows] = encoded
+                        features = files.enter_context(RowWriter.begin(folder / FEATURES, np.float32, shape))
+                    features.append(encoded)
                     if (number + 1) % SAVED_EVERY == 0:
-                        features.flush()
-                        _write_progress(folder, number + 1)
+                        write_text(folder / DONE, json.dumps([number + 1, *features.position()]))
                 advance(rows.stop - rows.start)
-        assert features is not None  # there is at least one batch
-        features.flush()
 
 
 def _batches(n: int, size: int = BATCH) -> Iterator[slice]:
@@ -249,17 +246,10 @@ def _network_hash(network: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _read_progress(folder: Path, n_images: int) -> tuple[int, FeatureFile | None]:
-    """How many batches are done, and the file that they are in; none where the two do not fit."""
+def _read_progress(folder: Path) -> tuple[int, RowWriter | None]:
+    """How many batches are done, and the file that they are in; none where it is not as it was noted."""
     try:
-        done, size = json.loads((folder / DONE).read_bytes())
-        if (folder / FEATURES).stat().st_size != size:  # or it would be filled up with zeros
-            return 0, None
-        features = np.lib.format.open_memmap(folder / FEATURES, "r+")
-    except (OSError, ValueError, TypeError):
+        done, length, checksum = json.loads((folder / DONE).read_bytes())
+        return int(done), RowWriter.go_on(folder / FEATURES, (length, checksum))
+    except (OSError, ValueError, TypeError, SyntaxError):
         return 0, None
-    return (done, features) if len(features) == n_images else (0, None)
-
-
-def _write_progress(folder: Path, done: int) -> None:
-    write_text(folder / DONE, json.dumps([done, (folder / FEATURES).stat().st_size]))
