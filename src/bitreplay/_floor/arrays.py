@@ -6,6 +6,7 @@ of an assignment (SIGBUS), and no `try` can catch that. A plain write says that 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import zlib
 from pathlib import Path
@@ -53,10 +54,15 @@ class RowWriter:
         """A new file for an array of this shape."""
         stream = path.open("w+b")
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(stream, header)
-        stream.flush()
-        stream.seek(0)
-        return cls(stream, dtype, zlib.crc32(stream.read()))
+        try:
+            np.lib.format.write_array_header_1_0(stream, header)
+            stream.flush()
+            stream.seek(0)
+            return cls(stream, dtype, zlib.crc32(stream.read()))
+        except BaseException:
+            with contextlib.suppress(OSError):  # it tries once more to write what did not fit
+                stream.close()
+            raise
 
     @classmethod
     def go_on(cls, path: Path, position: tuple[int, int]) -> RowWriter:
