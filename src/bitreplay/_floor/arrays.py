@@ -87,7 +87,7 @@ class RowWriter:
 
     def append(self, rows: npt.NDArray[Any]) -> None:
         """Write further rows."""
-        content = memoryview(np.ascontiguousarray(rows, dtype=self._dtype)).cast("B") if rows.size else b""
+        content = np.ascontiguousarray(rows, dtype=self._dtype).reshape(-1).view(np.uint8).data
         self._stream.write(content)
         self._checksum = zlib.crc32(content, self._checksum)
 

@@ -18,7 +18,7 @@ from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label
 
-__all__ = ["check_features", "check_labels", "check_reject", "input_of"]
+__all__ = ["check_features", "check_labels", "check_reject", "check_unknown", "input_of"]
 
 Array = npt.NDArray[Any]
 Inputs = Array | PackedBits
@@ -107,3 +107,12 @@ def check_reject(reject: Any) -> None:
     """A confidence threshold is a probability, or None."""
     if reject is not None and not (isinstance(reject, int | float | np.number) and 0 <= reject <= 1):
         raise InputError(f"reject must be a probability between 0 and 1, or None; got {reject!r}")
+
+
+def check_unknown(unknown: Any) -> None:
+    """What stands for no class is a label, or None."""
+    if unknown is not None:
+        try:
+            as_label(unknown)
+        except InputError as error:
+            raise InputError(f"unknown must be a label, or None: {error}") from None
