@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import struct
@@ -47,7 +48,7 @@ def put_together(content: str, described: dict[str, Any], data: dict[str, bytes]
 
 
 def forge(rng: np.random.Generator, original: tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]) -> bytes:
-    """A file in which one to three things are changed: values of its description, shapes, kinds or content of tensors."""
+    """A file with one to three changes: values of its description, or shapes, kinds and content of tensors."""
     content = json.loads(json.dumps(original[0]))
     described, data = json.loads(json.dumps(original[1])), dict(original[2])
     raw: str | None = None
@@ -62,7 +63,7 @@ def forge(rng: np.random.Generator, original: tuple[dict[str, Any], dict[str, An
             elif isinstance(holder[key], int) and rng.random() < 0.5:
                 holder[key] = int(HUGE[rng.integers(len(HUGE))])
             else:
-                holder[key] = ODD[rng.integers(len(ODD))]
+                holder[key] = copy.deepcopy(ODD[rng.integers(len(ODD))])
         else:
             name = str(rng.choice(list(described)))
             if name in data:

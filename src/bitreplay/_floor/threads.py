@@ -7,6 +7,7 @@ thread, and on busy cores threads wait for each other: what is small uses one, w
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -19,6 +20,10 @@ from threadpoolctl import ThreadpoolController
 from bitreplay.errors import InputError
 
 __all__ = ["blas_threads", "n_threads", "torch_threads"]
+
+_counting = threading.Lock()
+_inside: list[Any] = []  # limits in force
+_found: Any = None  # what the first of them found
 
 SMALL = 2**20  # ours: parameters of a layer that one thread trains fastest
 
@@ -47,9 +52,27 @@ def torch_threads(n_parameters: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def blas_threads(n: int) -> Any:
-    """A context in which linear algebra of NumPy and SciPy uses at most `n` threads."""
-    return _controller().limit(limits=n, user_api="blas")
+@contextlib.contextmanager
+def blas_threads(n: int) -> Iterator[None]:
+    """A context in which linear algebra of NumPy and SciPy uses at most `n` threads.
+
+    The limit is the process's. Where contexts of several threads overlap, the latest to begin decides, and the last to
+    end restores what the first one found: each for itself would restore another's limit, for ever.
+    """
+    global _found
+    with _counting:
+        limiter = _controller().limit(limits=n, user_api="blas")
+        if not _inside:
+            _found = limiter
+        _inside.append(limiter)
+    try:
+        yield
+    finally:
+        with _counting:
+            _inside.remove(limiter)
+            if not _inside and _found is not None:
+                _found.restore_original_limits()
+                _found = None
 
 
 @cache

@@ -148,7 +148,8 @@ class GBMState:
 
     def scores(self, bits: PackedBits) -> Scores:
         """A score per row and class, higher being likelier."""
-        return self.head.scores(bits)
+        with blas_threads(n_threads(self.options.n_jobs)):
+            return self.head.scores(bits)
 
     # ------------------------------------------------------------------ learning
 
