@@ -22,13 +22,14 @@ import torch
 from torch import nn
 
 from bitreplay import caches
+from bitreplay._floor.arguments import text
 from bitreplay._floor.arrays import RowWriter
 from bitreplay._floor.devices import usable_device
 from bitreplay._floor.files import write_text
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
 from bitreplay.backbones._build import own_preprocessing
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits, row_bytes
+from bitreplay.bits import PackedBits, row_bytes, to_numpy
 from bitreplay.data import Samples
 from bitreplay.data._progress import progress
 from bitreplay.errors import InputError
@@ -97,7 +98,7 @@ class Encoder:
             self.key = caches.key(version=VERSION, **about)
             self.backbone = frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.preprocessing = preprocessing
-        self.name = name
+        self.name = text("name", name)
         self.binarizer = binarizer
         self.pretrained = pretrained
         self.stage = stage
@@ -142,6 +143,7 @@ class Encoder:
     def features(self, samples: Samples | npt.NDArray[np.uint8]) -> Features:
         """Features (N, d) of samples of a data set, or of images (N, H, W, C)."""
         if not isinstance(samples, Samples):
+            samples = _checked_images(samples)
             return np.concatenate([self._encode(samples[rows]) for rows in _batches(len(samples))])
         if not self.key:
             return self.features(samples.images)
@@ -215,6 +217,18 @@ class Encoder:
                     if (number + 1) % SAVED_EVERY == 0:
                         write_text(folder / DONE, json.dumps([number + 1, *features.position()]))
                 advance(rows.stop - rows.start)
+
+
+def _checked_images(images: Any) -> npt.NDArray[np.uint8]:
+    """Images as an array, or a word on what is expected."""
+    array = to_numpy(images) if isinstance(images, torch.Tensor) else images
+    if not isinstance(array, np.ndarray) or array.ndim != 4 or array.dtype != np.uint8:
+        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(images).__name__}"
+        raise InputError(
+            "images must be uint8, pixels from 0 to 255, in an array of shape (N, height, width, channels), or samples "
+            f"of a data set; got {got}"
+        )
+    return array
 
 
 def _batches(n: int, size: int = BATCH) -> Iterator[slice]:

@@ -5,6 +5,8 @@ Every message names what was wrong and what is expected. All of them are also th
 them. They are raised before any state changes: after a failed call, objects and files are as they were.
 """
 
+from bitreplay._floor.words import printable
+
 __all__ = [
     "BitreplayError",
     "FileFormatError",
@@ -27,6 +29,9 @@ class BitreplayError(Exception):
     ...     print(error)
     bits (q) must be 1 to 16, or 32 for float32; got 40
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # messages hold names from files, and are shown in terminals
 
 
 class InputError(BitreplayError, ValueError):

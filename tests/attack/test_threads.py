@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import pickle
 import sys
 import threading
@@ -84,21 +83,23 @@ def test_every_prediction_is_that_of_a_state_that_existed(tmp_path: Path) -> Non
         done.set()
         return refused
 
-    def read() -> list[tuple[np.ndarray, np.ndarray]]:
-        seen: list[Any] = []
-        for count in itertools.count():
-            if count >= n_predictions // READERS and done.is_set():
-                return seen
+    def read() -> list[np.ndarray]:
+        seen: list[np.ndarray] = []
+        count = 0
+        while count < n_predictions // READERS or not done.is_set():
+            count += 1
             answer = clf.predict_log_proba(PROBE)
             if not seen or not np.array_equal(seen[-1], answer):
                 seen.append(answer)
+        return seen
 
     def load() -> int:
-        for loaded in itertools.count():
-            if done.is_set():
-                return loaded
+        loaded = 0
+        while not done.is_set():
             if (tmp_path / "classifier").exists():
                 GBMClassifier.load(tmp_path / "classifier").predict(PROBE)
+                loaded += 1
+        return loaded
 
     refused, loaded, *views = together(write, load, *[read] * READERS)
     assert refused == 2 * n_updates

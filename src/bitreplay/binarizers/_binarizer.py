@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay.bits import Fingerprint, PackedBits, concatenate, pack
+from bitreplay.bits import Fingerprint, PackedBits, concatenate, pack, to_numpy
 from bitreplay.errors import InputError
 
 __all__ = ["BLOCK", "Binarizer", "check_finite", "check_numbers"]
@@ -78,7 +78,7 @@ def check_finite(features: Any) -> npt.NDArray[Any]:
 
 def check_numbers(features: Any) -> npt.NDArray[Any]:
     """Features as a matrix of numbers."""
-    array = np.asarray(features)
+    array = to_numpy(features) if isinstance(features, torch.Tensor) else np.asarray(features)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InputError(
             f"features must be a matrix of numbers (rows x features); got {array.dtype} of shape {array.shape}"

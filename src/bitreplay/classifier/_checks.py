@@ -13,6 +13,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from bitreplay._floor.arguments import text
 from bitreplay.bits import PackedBits, to_numpy
 from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import InputError
@@ -30,6 +31,8 @@ def input_of(X: Any, *, takes_bits: bool) -> tuple[Inputs, int, Array | None]:
         return _checked_bits(X, takes_bits=takes_bits), X.n_features, None
     probe = _probe()
     features = _validated(probe, X, reset=True)
+    for name in getattr(probe, "feature_names_in_", ()):
+        text("a feature's name", name)
     return features, int(probe.n_features_in_), getattr(probe, "feature_names_in_", None)
 
 
@@ -55,10 +58,12 @@ def _probe() -> Any:
 
 
 def _validated(probe: Any, X: Any, *, reset: bool) -> Array:
+    values = to_numpy(X) if isinstance(X, torch.Tensor) else X
+    if getattr(values, "dtype", None) is not None and getattr(values.dtype, "names", None):
+        raise InputError(f"X must be a matrix of numbers; got an array of records with {', '.join(values.dtype.names)}")
     try:
-        values = to_numpy(X) if isinstance(X, torch.Tensor) else X
         return np.asarray(validate_data(probe, values, reset=reset, dtype=np.float32))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # scikit-learn has both for what it cannot use
         raise InputError(str(error)) from None
 
 

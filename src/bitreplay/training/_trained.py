@@ -148,7 +148,8 @@ class TrainedNetwork:
                 binarizer = rebuild(content["binarizer"], arrays)
             preprocessing = dict(content["preprocessing"])
             for name in ("mean", "std"):
-                preprocessing[name] = tuple(number(name, value) for value in preprocessing[name])
+                least = 1e-6 if name == "std" else -1e6  # quotients must be numbers, too
+                preprocessing[name] = tuple(number(name, value, least, 1e6) for value in preprocessing[name])
             return cls(
                 backbone,
                 binarizer,
