@@ -91,16 +91,16 @@ def one_of(name: str, value: Any, words: Sequence[str] | Any) -> None:
 
 
 def text(name: str, value: Any) -> str:
-    """Text that can be written to a file: no half of a character (a surrogate), as broken file names have.
+    r"""Text that can be written to a file: no half of a character (a surrogate), as broken file names have.
 
     Examples
     --------
     >>> text("encoder", "resnet18")
     'resnet18'
-    >>> text("encoder", "resnet\\udc80")
+    >>> text("encoder", "resnet\udc80")
     Traceback (most recent call last):
     ...
-    bitreplay.errors.InputError: encoder must be text that can be written as UTF-8; got 'resnet\\udc80'
+    bitreplay.errors.InputError: encoder must be text that can be written as UTF-8; got 'resnet\udc80'
     """
     if not isinstance(value, str):
         raise InputError(f"{name} must be a string; got {value!r}")

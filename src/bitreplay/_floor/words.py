@@ -6,19 +6,19 @@ import unicodedata
 
 __all__ = ["printable"]
 
-# Control characters, among them the escape that begins a terminal's commands; invisible ones, among them those that turn
-# the direction of writing; and halves of characters, which cannot be written at all.
+# Control characters, among them the escape that begins a terminal's commands; invisible ones, among them those that
+# turn the direction of writing; and halves of characters, which cannot be written at all.
 HIDDEN = {"Cc", "Cf", "Cs"}
 JOINERS = "\u200c\u200d"  # belong to the spelling of some languages
 
 
 def printable(text: str, keep: str = "\n") -> str:
-    """Text with every character that a terminal would obey instead of showing it written out.
+    r"""Text with every character that a terminal would obey instead of showing it written out.
 
     Examples
     --------
-    >>> print(printable("mug\\x1b[2J"))
-    mug\\x1b[2J
+    >>> print(printable("mug\x1b[2J"))
+    mug\x1b[2J
     """
     return "".join(
         character

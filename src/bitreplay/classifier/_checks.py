@@ -59,8 +59,8 @@ def _probe() -> Any:
 
 def _validated(probe: Any, X: Any, *, reset: bool) -> Array:
     values = to_numpy(X) if isinstance(X, torch.Tensor) else X
-    if getattr(values, "dtype", None) is not None and getattr(values.dtype, "names", None):
-        raise InputError(f"X must be a matrix of numbers; got an array of records with {', '.join(values.dtype.names)}")
+    if names := getattr(getattr(values, "dtype", None), "names", None):
+        raise InputError(f"X must be a matrix of numbers; got an array of records with {', '.join(names)}")
     try:
         return np.asarray(validate_data(probe, values, reset=reset, dtype=np.float32))
     except (TypeError, ValueError) as error:  # scikit-learn has both for what it cannot use

@@ -105,12 +105,8 @@ class Scenario:
             for row in [header, *rows]
         ]
         sizes = [len(task.classes) for task in self]
-        return "\n".join(
-            [
-                f"{printable(self.dataset.name, '')}: {sum(sizes)} classes in {len(self)} tasks, {describe_sizes(sizes)}",
-                *lines,
-            ]
-        )
+        name = printable(self.dataset.name, "")
+        return "\n".join([f"{name}: {sum(sizes)} classes in {len(self)} tasks, {describe_sizes(sizes)}", *lines])
 
     def __repr__(self) -> str:
         return f"Scenario({self.dataset.name!r}, {describe_sizes([len(task.classes) for task in self])} classes)"
