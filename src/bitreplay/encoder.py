@@ -26,6 +26,7 @@ from bitreplay._floor.arguments import text
 from bitreplay._floor.arrays import RowWriter
 from bitreplay._floor.devices import usable_device
 from bitreplay._floor.files import write_text
+from bitreplay._floor.threads import torch_threads
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, pretrained_on
 from bitreplay.backbones._build import own_preprocessing
 from bitreplay.binarizers import Binarizer
@@ -166,7 +167,7 @@ class Encoder:
         return PackedBits(np.asarray(data[samples.indices]), fingerprint.n_features)
 
     def _encode(self, images: npt.NDArray[np.uint8]) -> Features:
-        with torch.inference_mode():
+        with torch.inference_mode(), torch_threads():
             pixels = self.preprocessing(torch.from_numpy(np.array(images)).to(self.device))
             try:
                 features = self.backbone(pixels).float().cpu().numpy()

@@ -7,6 +7,7 @@ thread, and on busy cores threads wait for each other: what is small uses one, w
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator
 from functools import cache
@@ -20,6 +21,18 @@ from threadpoolctl import ThreadpoolController
 from bitreplay.errors import InputError
 
 __all__ = ["blas_threads", "n_threads", "torch_threads"]
+
+_was_forked = False
+
+
+def _note_fork() -> None:
+    global _was_forked, _counting
+    _was_forked = True
+    _counting = threading.Lock()  # the parent's may be held by a thread that is not here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 _counting = threading.Lock()
 _inside: list[Any] = []  # limits in force
@@ -42,10 +55,18 @@ def n_threads(n_jobs: Any) -> int:
 
 
 @contextlib.contextmanager
-def torch_threads(n_parameters: int) -> Iterator[None]:
-    """One thread of torch for a small network: its matrices are too small to share."""
+def torch_threads(n_parameters: int | None = None) -> Iterator[None]:
+    """One thread of torch for a small network: its matrices are too small to share.
+
+    In a process that was forked it is one for every network: torch would wait there, for ever, for the threads of its
+    parent, which a fork does not copy. Without a number of parameters that is all.
+    """
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if n_parameters < SMALL else before)
+    alone = _was_forked or (n_parameters is not None and n_parameters < SMALL)
+    if not alone:
+        yield
+        return
+    torch.set_num_threads(1)
     try:
         yield
     finally:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.threads import torch_threads
 from bitreplay.bits import Fingerprint, PackedBits, concatenate, pack, to_numpy
 from bitreplay.errors import InputError
 
@@ -55,8 +56,12 @@ class Binarizer(nn.Module):
         features = check_numbers(features)
         step = max(1, BLOCK // max(1, features.shape[1] * self.bits_per_feature))
         blocks = (np.ascontiguousarray(features[i : i + step]) for i in range(0, max(1, len(features)), step))
-        with torch.inference_mode():
-            return concatenate([pack(self.encode(torch.from_numpy(block))) for block in blocks])
+        return concatenate([pack(self.encode_array(block)) for block in blocks])
+
+    def encode_array(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """As `encode`, from array to array; those that only compare do it without torch."""
+        with torch.inference_mode(), torch_threads():
+            return self.encode(torch.from_numpy(features)).numpy()
 
     def fingerprint(self, n_features: int, encoder: str = "") -> Fingerprint:
         """Identity of the bits made from `n_features` features."""

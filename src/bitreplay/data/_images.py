@@ -25,8 +25,8 @@ DEFAULT_SIZE = 128  # ours: what CORe50 has, and a little more than the 112 px t
 LARGEST_KEPT = 256  # ours: images all alike are kept as they are up to this side; beyond, a cache would be huge
 # What decodes pixels and nothing else: Pillow would also hand PostScript to Ghostscript, whatever its file is called.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-# A file of half a megabyte can hold pixels for gigabytes. Ours: no camera's sensor has more, and what is decoded (a JPEG
-# at a fraction of its size) takes 100 MB.
+# A file of half a megabyte can hold pixels for gigabytes. Ours: few cameras' sensors have more, and what is decoded (a
+# JPEG at a fraction of its size) takes 100 MB.
 MOST_PIXELS, MOST_DECODED = 2**27, 2**25
 ORIENTATION = 0x0112  # the EXIF tag with which cameras say how they were held; 5 to 8 are quarter turns
 

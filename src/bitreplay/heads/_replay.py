@@ -233,7 +233,7 @@ class Replay:
         if self._network is None or self._binarizer is None:
             raise InputError("the head has not been fitted to a memory yet")
         outputs = np.empty((len(bits), len(self._labels)))
-        with torch.inference_mode():
+        with torch.inference_mode(), torch_threads():
             for rows in row_blocks(*bits.shape):
                 inputs = self._binarizer.decode(torch.from_numpy(bits[rows].unpack(np.float32)))
                 outputs[rows] = self._network(inputs).log_softmax(1).numpy()
