@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from bitreplay._floor.arguments import number
+from bitreplay._floor.arguments import integer, number
 from bitreplay._floor.container import Tensors
 from bitreplay.backbones import build_backbone
 
 __all__ = ["check_backbone", "check_tensors"]
 
+LARGEST = 4096  # ours: pixels of a side, far more than any network takes
 COUNTS = ("blocks", "groups")  # options that say how many layers there are, each of which has tensors
 
 
@@ -31,6 +32,8 @@ def check_tensors(content: Mapping[str, Any], tensors: Tensors) -> None:
     for name, kind in (("accuracy", dict), ("key", str), ("description", dict)):
         if not isinstance(content[name], kind):
             raise TypeError(f"{name} is {content[name]!r}")
+    if content["preprocessing"]["size"] is not None:
+        integer("size", content["preprocessing"]["size"], 1, LARGEST)
     for value in content["accuracy"].values():
         if value is not None:
             number("accuracy", value, 0, 1)
