@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test format bench bench-docs bench-env clean
+.PHONY: demo test attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -17,6 +17,10 @@ test: $(READY)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pytest
+
+# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about half an hour on two cores.
+attack: $(READY)
+	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
 
 format: $(READY)
 	$(VENV)/bin/ruff check --fix .

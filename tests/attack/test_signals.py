@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from bitreplay._floor.children import end_with_parent, ending_children
 from tests.attack.scale import LONG
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -83,9 +86,57 @@ def working(mark: str, n: int) -> bool:
     return busy >= n
 
 
-SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL] if LONG else [signal.SIGTERM]
+def test_a_worker_ends_with_its_parent() -> None:
+    reading, writing = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python's word on forks beside threads
+        parent = os.fork()
+        if not parent:
+            worker = os.fork()
+            if not worker:
+                end_with_parent()
+                end_with_parent()  # a second job
+                os.write(writing, str(os.getpid()).encode())
+            time.sleep(60)
+            os._exit(0)
+    worker = int(os.read(reading, 20))
+    os.kill(parent, signal.SIGTERM)
+    os.waitpid(parent, 0)
+    assert wait_until(lambda: not alive(worker), SECONDS)
+    os.close(reading)
+    os.close(writing)
 
 
+def test_an_interrupted_parent_ends_its_workers_and_no_others() -> None:
+    context = multiprocessing.get_context("fork")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        earlier = context.Process(target=time.sleep, args=(60,))
+        earlier.start()
+        workers = [context.Process(target=time.sleep, args=(60,)) for _ in range(2)]
+        with pytest.raises(KeyboardInterrupt), ending_children():  # noqa: PT012
+            for worker in workers:
+                worker.start()
+            raise KeyboardInterrupt
+    assert not any(worker.is_alive() for worker in workers)
+    assert earlier.is_alive()
+    earlier.kill()
+    earlier.join()
+
+
+def alive(process: int) -> bool:
+    try:
+        return " Z " not in Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+
+
+# Whole commands import everything in every process, which takes longer than all that is tested.
+long_only = pytest.mark.skipif(not LONG, reason="make attack")
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]
+
+
+@long_only
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_training_on_two_devices_ends_whole(number: signal.Signals, tmp_path: Path) -> None:
     program, folder = tmp_path / "program.py", tmp_path / "training"
@@ -103,6 +154,7 @@ def test_a_training_on_two_devices_ends_whole(number: signal.Signals, tmp_path: 
     assert (folder / "checkpoint.safetensors").exists()
 
 
+@long_only
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_comparison_with_two_workers_ends_whole(number: signal.Signals, tmp_path: Path) -> None:
     from tests.runs.problems import save_network

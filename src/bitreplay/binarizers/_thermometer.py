@@ -99,10 +99,8 @@ class Thermometer(Binarizer):
         if features.dtype.kind != "f":  # numbers that torch and NumPy do not compare in the same precision
             return super().encode_array(features)
         if not self.calibrated:
-            steps = np.arange(self.p, dtype=features.dtype)
-            thresholds = (steps + features.dtype.type(1.0 if self.rounding == "floor" else 0.5)) / steps.dtype.type(
-                self.p
-            )
+            steps, number = np.arange(self.p, dtype=features.dtype), features.dtype.type
+            thresholds = (steps + number(1.0 if self.rounding == "floor" else 0.5)) / number(self.p)
             return np.asarray(features[:, :, None] >= thresholds).reshape(len(features), -1)
         self._check_width(features.shape[-1])
         return np.asarray(features[:, :, None] > self.thresholds.cpu().numpy()).reshape(len(features), -1)
