@@ -29,19 +29,21 @@ def main() -> None:
     y = np.repeat(np.arange(100), 40)
     clf = GBMClassifier(8, random_state=0).fit(X[:3800], y[:3800])
 
+    state = clf._fitted.state  # the estimator's own checks are not what is measured
+
     def update() -> None:
-        clf.merge(clf.memory_)  # the head of 95 classes anew: its matrices are those of every update
+        state.with_memory(state.memory)  # the head of 95 classes anew: its matrices are those of every update
 
     def predict() -> None:
         clf.predict(X[:400])
 
     print(f"{os.cpu_count()} cores; median of {repeats}, in milliseconds\n")
-    print(f"{'':24}{'one thread':>12}{'as they like':>14}")
+    print(f"{'':32}{'one thread':>12}{'as they like':>14}")
     for cores, around in (("idle", contextlib.nullcontext), ("busy", busy_cores)):
         for name, call in (("update", update), ("prediction of 400", predict)):
             with around():
                 limited, free = seconds(call, repeats), seconds_unlimited(call, repeats)
-            print(f"{f'{name}, {cores} cores':24}{1000 * limited:12.1f}{1000 * free:14.1f}")
+            print(f"{f'{name}, {cores} cores':32}{1000 * limited:12.1f}{1000 * free:14.1f}")
 
 
 def seconds(call: Callable[[], None], repeats: int) -> float:

@@ -63,7 +63,7 @@ def load_and_check(kind: str, path: Path) -> None:
         return
     if kind == "network":
         trained = TrainedNetwork.load(path.parent)
-        images = torch.zeros(2, 8, 8, trained.backbone_options["in_channels"], dtype=torch.uint8)
+        images = torch.zeros(2, 8, 8, trained.backbone_options.get("in_channels", 1), dtype=torch.uint8)
         with contextlib.suppress(BitreplayError):  # such as a preprocessing for other images
             features = trained.backbone(trained.preprocessing(images))
             assert bool(torch.isfinite(features).all()), "features are not finite"

@@ -38,8 +38,8 @@ Array = npt.NDArray[Any]
 class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier with a generative binary memory.
 
-    Any number of threads may predict while one learns: each prediction is that of a state that existed. Threads that
-    learn take turns.
+    Any number of threads may predict and save beside one that learns: each answer is that of a state that existed,
+    before or after a call, never in between. Threads that learn queue. Copies and pickles have a lock of their own.
 
     Parameters
     ----------
