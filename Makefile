@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-device fuzz-device format bench bench-docs bench-env clean
+.PHONY: demo test test-device fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -27,6 +27,10 @@ test-device: $(READY)
 FUZZ_RUNS ?= 10000000
 fuzz-device: $(READY)
 	$(MAKE) -C fuzz PYTHON=$(abspath $(VENV))/bin/python RUNS=$(FUZZ_RUNS)
+
+# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about half an hour on two cores.
+attack: $(READY)
+	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
 
 format: $(READY)
 	$(VENV)/bin/ruff check --fix .

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -142,7 +143,8 @@ def test_a_damaged_entry_counts_as_absent_and_is_replaced(damage: str) -> None:
         meta.write_text(meta.read_text()[:-9])
     if damage == "meta strange":
         meta.write_text("[1, 2]")
-    assert caches.find("kind", "key") is None
+    with pytest.warns(UserWarning, match="damaged"):
+        assert caches.find("kind", "key") is None
     build("kind", "key", "new")
     found = caches.find("kind", "key")
     assert found is not None
@@ -209,7 +211,8 @@ def test_a_cache_that_cannot_be_written_says_what_to_do(tmp_path: Path, monkeypa
 def test_meta_is_plain_json(root: Path) -> None:
     build("kind", "key", "four", "Größe")
     meta = json.loads((root / "kind" / "key" / "meta.json").read_text(encoding="utf-8"))
-    assert meta == {"description": "Größe", "files": {"deep/file.txt": 4}}
+    checksum = f"{zlib.crc32(b'four'):08x}"
+    assert meta == {"description": "Größe", "files": {"deep/file.txt": 4}, "checksums": {"deep/file.txt": checksum}}
 
 
 # ------------------------------------------------------------------ work that goes on after a kill

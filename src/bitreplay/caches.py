@@ -1,9 +1,8 @@
 """Caches: what took long to compute, kept in the user's cache directory under a hash of what determines it.
 
-Beside the flow images → features → bits → memory/head → class, for everything along it: decoded images, trained
-backbones, features and bits. An entry is a folder `<root>/<kind>/<key>`. It appears whole or not at all, it may vanish
-at any time, and an entry that is incomplete counts as absent. What must last does not belong here. Names outside
-`__all__` are for the package itself, which alone makes entries and finds them.
+Decoded images, trained backbones, features and bits: an entry is a folder `<root>/<kind>/<key>`. It appears whole or
+not at all, it may vanish at any time, and an entry that is incomplete or damaged (checksums tell) counts as absent.
+Names outside `__all__` are for the package itself, which alone makes entries and finds them.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import re
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,13 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from bitreplay._floor.files import PART, part_beside, write_text
+from bitreplay._floor.checksums import files_are_as_noted, note_files
+from bitreplay._floor.disks import naming_the_disk
+from bitreplay._floor.files import PART, part_beside, remove_stray_parts, write_text
 from bitreplay._floor.locks import file_lock
 from bitreplay.errors import InputError
 
 __all__ = ["Entry", "cache_root", "clean", "entries"]
 
 META = "meta.json"  # written last: an entry without it is not complete
+ADVICE = "set $BITREPLAY_CACHE to a folder on another disk; the same command goes on from here"
 IDLE_DAYS = 1.0  # ours: a `.part` folder that nothing was written to for so long belongs to nobody
 
 
@@ -100,20 +103,23 @@ def folder(kind: str, key: str) -> Path:
     """Where the entry is, or would be; :func:`find` says whether it is there."""
     for name, value in (("kind", kind), ("key", key)):
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", value):
-            raise InputError(
-                f"{name} of a cache entry must be made of letters, digits, '_', '-' and '.'; got {value!r}"
-            )
+            raise InputError(f"{name} of a cache entry has letters, digits, '_', '-' and '.' only; got {value!r}")
     return cache_root() / kind / key
 
 
-def find(kind: str, key: str) -> Path | None:
-    """The entry's folder, if all of its files are there with the sizes that they had; it is then marked as used."""
+def find(kind: str, key: str, *, verify: bool = True) -> Path | None:
+    """The entry's folder, if all of its files are there as they were written; it is then marked as used.
+
+    A damaged entry is removed with a warning, and is then absent. Without `verify` only sizes are compared, for lists.
+    """
     path = folder(kind, key)
-    try:
-        sizes: dict[str, int] = json.loads((path / META).read_bytes())["files"]
-        if any((path / name).stat().st_size != size for name, size in sizes.items()):
-            return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    if not path.is_dir():
+        return None
+    judged = _identity(path)
+    if not files_are_as_noted(path, META, verify=verify):
+        if judged is not None and _identity(path) == judged:  # not removed or made again by another process meanwhile
+            _discard(path)
+            warnings.warn(f"{path} in the cache is damaged; it is removed and computed again", stacklevel=2)
         return None
     with contextlib.suppress(OSError):  # a cache that can only be read is still a cache
         os.utime(path / META)
@@ -136,16 +142,19 @@ def building(kind: str, key: str, description: str = "") -> Iterator[Path]:
     """
     target = folder(kind, key)
     temporary = part_beside(target)
+    with naming_the_disk(cache_root(), ADVICE):
+        try:
+            temporary.mkdir(parents=True)
+        except (FileExistsError, NotADirectoryError, PermissionError) as error:
+            raise InputError(
+                f"cannot write to the cache {cache_root()} ({error.strerror}); "
+                "set $BITREPLAY_CACHE to a folder that can be written to"
+            ) from None
+    remove_stray_parts(target.parent)
     try:
-        temporary.mkdir(parents=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot write to the cache {cache_root()} ({error.strerror}); "
-            "set $BITREPLAY_CACHE to a folder that can be written to"
-        ) from None
-    try:
-        yield temporary
-        _finish(temporary, kind, key, description)
+        with naming_the_disk(cache_root(), ADVICE):
+            yield temporary
+            _finish(temporary, kind, key, description)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -158,10 +167,14 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
     it; the others wait. Gives None where the entry is there, perhaps by now.
     """
     target = folder(kind, key)
+    if find(kind, key) is not None:  # without a lock: a whole entry can be used where nothing can be written
+        yield None
+        return
     working = target.with_name(f".{target.name}{PART}")
     with contextlib.suppress(OSError):  # the error below says it better
         target.parent.mkdir(parents=True, exist_ok=True)
-    with file_lock(target.with_name(f".{target.name}.lock")):
+    remove_stray_parts(target.parent)
+    with naming_the_disk(cache_root(), ADVICE), file_lock(target.with_name(f".{target.name}.lock")):
         if find(kind, key) is not None:
             yield None
             return
@@ -173,10 +186,7 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
 def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
     """Note the files of an entry and move it into place."""
     (temporary / META).unlink(missing_ok=True)  # of a process that was killed just before it moved the folder
-    files = sorted(path for path in temporary.rglob("*") if path.is_file())
-    sizes = {path.relative_to(temporary).as_posix(): path.stat().st_size for path in files}
-    meta = {"description": description, "files": sizes}
-    write_text(temporary / META, json.dumps(meta, indent=1))
+    write_text(temporary / META, json.dumps({"description": description, **note_files(temporary)}, indent=1))
     _move_into_place(temporary, folder(kind, key), kind, key)
 
 
@@ -238,10 +248,8 @@ def clean(kind: str | None = None, *, older_than_days: float | None = None, keys
 
 def _plain(value: Any) -> Any:
     """What JSON does not know: NumPy's numbers and arrays, and paths."""
-    if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
-    if isinstance(value, Path):
-        return str(value)
+    if isinstance(value, np.generic | np.ndarray | Path):
+        return str(value) if isinstance(value, Path) else value.tolist()
     raise TypeError(f"{type(value).__name__} is none of them")
 
 
@@ -254,6 +262,13 @@ def _move_into_place(temporary: Path, target: Path, kind: str, key: str) -> None
             return
         _discard(target)
     raise OSError(f"cannot move a finished cache entry to {target}")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which folder has this name now; None for none."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_dev, path.stat().st_ino
+    return None
 
 
 def _discard(path: Path) -> bool:

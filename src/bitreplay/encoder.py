@@ -22,12 +22,15 @@ import torch
 from torch import nn
 
 from bitreplay import caches
+from bitreplay._floor.arguments import text
+from bitreplay._floor.arrays import RowWriter
 from bitreplay._floor.devices import usable_device
 from bitreplay._floor.files import write_text
 from bitreplay._floor.progress import progress
+from bitreplay._floor.threads import torch_threads
 from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, own_preprocessing, pretrained_on
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits, row_bytes
+from bitreplay.bits import PackedBits, row_bytes, to_numpy
 from bitreplay.data import Samples
 from bitreplay.errors import InputError
 from bitreplay.training import TrainedNetwork
@@ -35,7 +38,6 @@ from bitreplay.training import TrainedNetwork
 __all__ = ["Encoder"]
 
 Features = npt.NDArray[np.float32]
-FeatureFile = np.memmap[Any, np.dtype[np.float32]]
 
 VERSION = 2  # of what is done to images before the network: another one gives other features
 BATCH = 256  # images at once; always the same ones together, as the last digits of features depend on it
@@ -96,7 +98,7 @@ class Encoder:
             self.key = caches.key(version=VERSION, **about)
             self.backbone = frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.preprocessing = preprocessing
-        self.name = name
+        self.name = text("name", name)
         self.binarizer = binarizer
         self.pretrained = pretrained
         self.stage = stage
@@ -141,6 +143,7 @@ class Encoder:
     def features(self, samples: Samples | npt.NDArray[np.uint8]) -> Features:
         """Features (N, d) of samples of a data set, or of images (N, H, W, C)."""
         if not isinstance(samples, Samples):
+            samples = _checked_images(samples)
             return np.concatenate([self._encode(samples[rows]) for rows in _batches(len(samples))])
         if not self.key:
             return self.features(samples.images)
@@ -155,17 +158,15 @@ class Encoder:
         key = self._cache_key(samples, code=asdict(fingerprint))
         if caches.find("bits", key) is None:
             with caches.building("bits", key, f"{fingerprint.n_features} bits, {self._of(samples)}") as part:
-                packed = np.lib.format.open_memmap(
-                    part / "bits.npy", "w+", np.uint8, (len(features), row_bytes(fingerprint.n_features))
-                )
-                for rows in _batches(len(features), 16 * BATCH):
-                    packed[rows] = binarizer.pack(np.array(features[rows])).data  # a copy: the file is read-only
-                packed.flush()
+                shape = len(features), row_bytes(fingerprint.n_features)
+                with RowWriter.begin(part / "bits.npy", np.uint8, shape) as packed:
+                    for rows in _batches(len(features), 16 * BATCH):
+                        packed.append(binarizer.pack(np.array(features[rows])).data)  # a copy: the file is read-only
         data = np.load(caches.folder("bits", key) / "bits.npy", mmap_mode="r")
         return PackedBits(np.asarray(data[samples.indices]), fingerprint.n_features)
 
     def _encode(self, images: npt.NDArray[np.uint8]) -> Features:
-        with torch.inference_mode():
+        with torch.inference_mode(), torch_threads():
             pixels = self.preprocessing(torch.from_numpy(np.array(images)).to(self.device))
             try:
                 features = self.backbone(pixels).float().cpu().numpy()
@@ -202,21 +203,32 @@ class Encoder:
     def _encode_split(self, samples: Samples, folder: Path) -> None:
         """Write the features of a whole split, going on where an interrupted process stopped."""
         images = samples.dataset.split(samples.part).images
-        done, features = _read_progress(folder, len(images))
-        with progress(f"features: {self._of(samples)}", len(images)) as advance:
+        done, features = _read_progress(folder)
+        with progress(f"features: {self._of(samples)}", len(images)) as advance, contextlib.ExitStack() as files:
+            if features is not None:
+                files.enter_context(features)
             for number, rows in enumerate(_batches(len(images))):
                 if number >= done:
                     encoded = self._encode(images[rows])
                     if features is None:
                         shape = (len(images), encoded.shape[1])
-                        features = np.lib.format.open_memmap(folder / FEATURES, "w+", np.float32, shape)
-                    features[rows] = encoded
+                        features = files.enter_context(RowWriter.begin(folder / FEATURES, np.float32, shape))
+                    features.append(encoded)
                     if (number + 1) % SAVED_EVERY == 0:
-                        features.flush()
-                        _write_progress(folder, number + 1)
+                        write_text(folder / DONE, json.dumps([number + 1, *features.position()]))
                 advance(rows.stop - rows.start)
-        assert features is not None  # there is at least one batch
-        features.flush()
+
+
+def _checked_images(images: Any) -> npt.NDArray[np.uint8]:
+    """Images as an array, or a word on what is expected."""
+    array = to_numpy(images) if isinstance(images, torch.Tensor) else images
+    if not isinstance(array, np.ndarray) or array.ndim != 4 or array.dtype != np.uint8:
+        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(images).__name__}"
+        raise InputError(
+            "images must be uint8, pixels from 0 to 255, in an array of shape (N, height, width, channels), or samples "
+            f"of a data set; got {got}"
+        )
+    return array
 
 
 def _batches(n: int, size: int = BATCH) -> Iterator[slice]:
@@ -248,17 +260,10 @@ def _network_hash(network: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def _read_progress(folder: Path, n_images: int) -> tuple[int, FeatureFile | None]:
-    """How many batches are done, and the file that they are in; none where the two do not fit."""
+def _read_progress(folder: Path) -> tuple[int, RowWriter | None]:
+    """How many batches are done, and the file that they are in; none where it is not as it was noted."""
     try:
-        done, size = json.loads((folder / DONE).read_bytes())
-        if (folder / FEATURES).stat().st_size != size:  # or it would be filled up with zeros
-            return 0, None
-        features = np.lib.format.open_memmap(folder / FEATURES, "r+")
-    except (OSError, ValueError, TypeError):
+        done, length, checksum = json.loads((folder / DONE).read_bytes())
+        return int(done), RowWriter.go_on(folder / FEATURES, (length, checksum))
+    except (OSError, ValueError, TypeError, SyntaxError):
         return 0, None
-    return (done, features) if len(features) == n_images else (0, None)
-
-
-def _write_progress(folder: Path, done: int) -> None:
-    write_text(folder / DONE, json.dumps([done, (folder / FEATURES).stat().st_size]))

@@ -5,7 +5,16 @@ Every message names what was wrong and what is expected. All of them are also th
 them. They are raised before any state changes: after a failed call, objects and files are as they were.
 """
 
-__all__ = ["BitreplayError", "FileFormatError", "FingerprintError", "InputError", "UnknownClassError"]
+from bitreplay._words import printable
+
+__all__ = [
+    "BitreplayError",
+    "FileFormatError",
+    "FingerprintError",
+    "FullDiskError",
+    "InputError",
+    "UnknownClassError",
+]
 
 
 class BitreplayError(Exception):
@@ -20,6 +29,9 @@ class BitreplayError(Exception):
     ...     print(error)
     bits (q) must be 1 to 16, or 32 for float32; got 40
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())  # messages hold names from files, and are shown in terminals
 
 
 class InputError(BitreplayError, ValueError):
@@ -77,4 +89,17 @@ class FileFormatError(BitreplayError, OSError):
     Traceback (most recent call last):
     ...
     bitreplay.errors.FileFormatError: ...memory.safetensors is not a bitreplay file, or its beginning is damaged
+    """
+
+
+class FullDiskError(BitreplayError, OSError):
+    """There was no room for what had to be written; the message says on which disk.
+
+    Examples
+    --------
+    >>> try:
+    ...     raise FullDiskError("cannot write to /large/cache: No space left on device; make room there")
+    ... except OSError as error:  # as code that knows nothing of bitreplay would catch it
+    ...     print(error)
+    cannot write to /large/cache: No space left on device; make room there
     """

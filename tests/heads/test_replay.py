@@ -10,7 +10,7 @@ from bitreplay import BinaryMemory, EMOptions, pack
 from bitreplay.binarizers import Identity, Thermometer
 from bitreplay.errors import InputError
 from bitreplay.heads import Replay
-from bitreplay.heads._replay import _balanced_rows
+from bitreplay.heads._batches import balanced_rows
 from bitreplay.nn import BinaryConv2d, BinaryLinear
 
 
@@ -99,7 +99,7 @@ def test_one_new_class_among_many_gets_at_least_one_row():
 
 
 def test_every_sample_is_used_before_any_is_used_again():
-    stream = _balanced_rows(np.array([0] * 6), 2, np.random.default_rng(0))
+    stream = balanced_rows(np.array([0] * 6), 2, np.random.default_rng(0))
     assert sorted(np.concatenate([next(stream) for _ in range(3)])) == list(range(6))
 
 

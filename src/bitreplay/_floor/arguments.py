@@ -9,7 +9,7 @@ import numpy as np
 
 from bitreplay.errors import InputError
 
-__all__ = ["check_positive", "integer", "number", "one_of", "truth"]
+__all__ = ["check_positive", "integer", "number", "one_of", "text", "truth"]
 
 Word = TypeVar("Word", bound=str)
 
@@ -88,6 +88,25 @@ def one_of(name: str, value: Any, words: Sequence[str] | Any) -> None:
     known = get_args(words) or tuple(words)
     if not isinstance(value, str) or value not in known:
         raise InputError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+
+
+def text(name: str, value: Any) -> str:
+    r"""Text that can be written to a file: no half of a character (a surrogate), as broken file names have.
+
+    Examples
+    --------
+    >>> text("encoder", "resnet18")
+    'resnet18'
+    >>> text("encoder", "resnet\udc80")
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: encoder must be text that can be written as UTF-8; got 'resnet\udc80'
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a string; got {value!r}")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise InputError(f"{name} must be text that can be written as UTF-8; got {value!r}")
+    return value
 
 
 def truth(name: str, value: Any) -> bool:

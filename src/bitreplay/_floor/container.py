@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import safetensors
 import safetensors.numpy
 
 from bitreplay._floor.files import write_bytes
@@ -26,6 +26,16 @@ __all__ = ["FORMAT_VERSION", "Tensors", "read_file", "write_file"]
 FORMAT_VERSION = 1
 KEY = "bitreplay"  # the one metadata entry of the file: JSON
 CHECKSUM = "checksum"  # the tensor with the SHA-256 of the file, taken with these 32 bytes zero
+
+LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
+MOST_AXES = 8  # ours: no tensor of ours has more than four
+DTYPES = {  # those of safetensors that NumPy has; all are little-endian
+    "BOOL": "?",
+    "F16": "<f2",
+    "F32": "<f4",
+    "F64": "<f8",
+    **{f"{kind}{8 * size}": f"<{kind.lower()}{size}" for kind in "IU" for size in (1, 2, 4, 8)},
+}
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -50,10 +60,9 @@ def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, An
         ensure_ascii=False,  # safetensors would escape the escapes: seven bytes for a letter of two
     )
     blank = {**tensors, CHECKSUM: np.zeros(32, dtype=np.uint8)}
-    raw = bytearray(safetensors.numpy.save(blank, metadata={KEY: description}))
-    begin, end = _checksum_span(bytes(raw))
-    raw[begin:end] = hashlib.sha256(raw).digest()
-    write_bytes(path, raw)
+    raw = memoryview(safetensors.numpy.save(blank, metadata={KEY: description}))
+    begin, end = _checksum_span(_header(raw), raw)
+    write_bytes(path, (raw[:begin], hashlib.sha256(raw).digest(), raw[end:]))
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
@@ -72,11 +81,11 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     >>> content["kind"], content["memory"]["labels"], tensors["memory.codes"].nbytes  # 2 prototypes of 64 times 3 bits
     ('memory', ['mug'], 48)
     """
-    raw = Path(path).read_bytes()
+    raw = memoryview(Path(path).read_bytes())
     name = os.fspath(path)
     try:
-        description = _header(raw)["__metadata__"][KEY]
-        content = json.loads(description)
+        header = _header(raw)
+        content = _json(header["__metadata__"][KEY])
         version = content["format_version"]
     except (KeyError, TypeError, ValueError, IndexError, RecursionError):
         raise FileFormatError(f"{name} is not a bitreplay file, or its beginning is damaged") from None
@@ -87,34 +96,65 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
             f"{name} has format version {version}, but this bitreplay reads up to {FORMAT_VERSION}: please upgrade it"
         )
     try:
-        begin, end = _checksum_span(raw)
-        blank = raw[:begin] + bytes(32) + raw[end:]
+        begin, end = _checksum_span(header, raw)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise FileFormatError(f"{name} is damaged: its checksum is missing") from None
-    if hashlib.sha256(blank).digest() != raw[begin:end]:
+    digest = hashlib.sha256(raw[:begin])  # piece by piece: a copy of the file would double what reading it takes
+    digest.update(bytes(32))
+    digest.update(raw[end:])
+    if digest.digest() != raw[begin:end]:
         raise FileFormatError(f"{name} is truncated or altered: its checksum does not fit its content")
     try:
-        tensors = safetensors.numpy.load(raw)
-    except (safetensors.SafetensorError, KeyError, ValueError, TypeError) as error:
+        tensors = _tensors(header, raw)
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FileFormatError(f"{name} is not a valid safetensors file: {error}") from None
     del tensors[CHECKSUM]
     return content, tensors
 
 
-def _header(raw: bytes) -> dict[str, Any]:
+def _json(text: str | bytes | memoryview) -> Any:
+    """JSON as the standard has it: Python would also read NaN and Infinity."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is not a number of JSON")
+
+    return json.loads(text if isinstance(text, str) else bytes(text), parse_constant=refuse)
+
+
+def _header(raw: memoryview) -> dict[str, Any]:
     """The JSON header that opens every safetensors file: its length in 8 bytes, then itself."""
     length = int.from_bytes(raw[:8], "little")
-    if length > len(raw) - 8:
+    if not 0 < length <= min(len(raw) - 8, LONGEST_HEADER):
         raise ValueError("header longer than the file")
-    header = json.loads(raw[8 : 8 + length])
+    header = _json(raw[8 : 8 + length])
     if not isinstance(header, dict):
         raise TypeError("header is not an object")
     return header
 
 
-def _checksum_span(raw: bytes) -> tuple[int, int]:
+def _tensors(header: Mapping[str, Any], raw: memoryview) -> Tensors:
+    """All tensors, as views of the file's bytes: each where it says, as large as its shape, and none upon another."""
+    data = raw[8 + int.from_bytes(raw[:8], "little") :]
+    entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
+    tensors, expected = {}, 0
+    for name, entry in sorted(entries.items(), key=lambda item: tuple(map(int, item[1]["data_offsets"]))):
+        shape, dtype = entry["shape"], np.dtype(DTYPES[entry["dtype"]])
+        begin, end = entry["data_offsets"]
+        if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)) or len(shape) > MOST_AXES:
+            raise ValueError(f"the tensor {name!r} has no shape or place")
+        if begin != expected or end - begin != math.prod(shape) * dtype.itemsize or end > len(data):
+            raise ValueError(f"the tensor {name!r} does not lie where it says")
+        array = np.frombuffer(data[begin:end], dtype=dtype).reshape(shape)
+        tensors[name] = array if array.flags.aligned else array.copy()
+        expected = end
+    if expected != len(data):
+        raise ValueError("bytes that belong to no tensor")
+    return tensors
+
+
+def _checksum_span(header: Mapping[str, Any], raw: memoryview) -> tuple[int, int]:
     """Where in the file the 32 bytes of the checksum are."""
-    entry = _header(raw)[CHECKSUM]
+    entry = header[CHECKSUM]
     data = 8 + int.from_bytes(raw[:8], "little")
     begin, end = (data + int(offset) for offset in entry["data_offsets"])
     if entry["dtype"] != "U8" or end - begin != 32 or not data <= begin <= end <= len(raw):

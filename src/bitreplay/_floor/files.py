@@ -12,19 +12,27 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import stat
+from collections.abc import Sequence
 from pathlib import Path
+
+from bitreplay._floor.disks import naming_the_disk
 
 __all__ = ["PART", "part_beside", "remove_stray_parts", "write_bytes", "write_text"]
 
 PART = ".part"  # ending of what is being written
 
+Buffer = bytes | bytearray | memoryview
+
 _HOST = re.sub(r"\W", "", platform.node())[:32] or "host"  # on a shared disk, processes of other machines write too
 _PART_NAME = re.compile(rf"\.bitreplay-{_HOST}-(\d+)-[0-9a-f]+{re.escape(PART)}")
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes | bytearray | memoryview) -> None:
-    """Write a file, whole or not at all. A link stays a link, and a file that was there keeps its permissions.
+def write_bytes(path: str | os.PathLike[str], content: Buffer | Sequence[Buffer]) -> None:
+    """Write a file, given in one or several pieces, whole or not at all.
+
+    A link stays a link, and a file that was there keeps its permissions.
 
     Examples
     --------
@@ -39,8 +47,9 @@ def write_bytes(path: str | os.PathLike[str], content: bytes | bytearray | memor
         raise FileNotFoundError(f"cannot write {os.fspath(path)!r}: it must be a file in a folder that exists")
     temporary = part_beside(target)
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
+        with naming_the_disk(target.parent), temporary.open("xb") as file:
+            for piece in (content,) if isinstance(content, bytes | bytearray | memoryview) else content:
+                file.write(piece)
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileNotFoundError):
@@ -63,12 +72,15 @@ def part_beside(target: Path) -> Path:
 
 
 def remove_stray_parts(folder: Path) -> None:
-    """Remove the parts that killed processes of this machine left in a folder."""
+    """Remove the parts, files and folders, that killed processes of this machine left in a folder."""
     for path in folder.glob(f".bitreplay-*{PART}"):
         named = _PART_NAME.fullmatch(path.name)
         if named is not None and not _lives(int(named[1])):
             with contextlib.suppress(OSError):
-                path.unlink()
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
 
 
 def _lives(process: int) -> bool:

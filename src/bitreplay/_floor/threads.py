@@ -7,6 +7,8 @@ thread, and on busy cores threads wait for each other: what is small uses one, w
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -19,6 +21,22 @@ from threadpoolctl import ThreadpoolController
 from bitreplay.errors import InputError
 
 __all__ = ["blas_threads", "n_threads", "torch_threads"]
+
+_was_forked = False
+
+
+def _note_fork() -> None:
+    global _was_forked, _counting
+    _was_forked = True
+    _counting = threading.Lock()  # the parent's may be held by a thread that is not here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+_counting = threading.Lock()
+_inside: list[Any] = []  # limits in force
+_found: Any = None  # what the first of them found
 
 SMALL = 2**20  # ours: parameters of a layer that one thread trains fastest
 
@@ -37,19 +55,45 @@ def n_threads(n_jobs: Any) -> int:
 
 
 @contextlib.contextmanager
-def torch_threads(n_parameters: int) -> Iterator[None]:
-    """One thread of torch for a small network: its matrices are too small to share."""
+def torch_threads(n_parameters: int | None = None) -> Iterator[None]:
+    """One thread of torch for a small network: its matrices are too small to share.
+
+    In a process that was forked it is one for every network: torch would wait there, for ever, for the threads of its
+    parent, which a fork does not copy. Without a number of parameters that is all.
+    """
     before = torch.get_num_threads()
-    torch.set_num_threads(1 if n_parameters < SMALL else before)
+    alone = _was_forked or (n_parameters is not None and n_parameters < SMALL)
+    if not alone:
+        yield
+        return
+    torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(before)
 
 
-def blas_threads(n: int) -> Any:
-    """A context in which linear algebra of NumPy and SciPy uses at most `n` threads."""
-    return _controller().limit(limits=n, user_api="blas")
+@contextlib.contextmanager
+def blas_threads(n: int) -> Iterator[None]:
+    """A context in which linear algebra of NumPy and SciPy uses at most `n` threads.
+
+    The limit is the process's. Where contexts of several threads overlap, the latest to begin decides, and the last to
+    end restores what the first one found: each for itself would restore another's limit, for ever.
+    """
+    global _found
+    with _counting:
+        limiter = _controller().limit(limits=n, user_api="blas")
+        if not _inside:
+            _found = limiter
+        _inside.append(limiter)
+    try:
+        yield
+    finally:
+        with _counting:
+            _inside.remove(limiter)
+            if not _inside and _found is not None:
+                _found.restore_original_limits()
+                _found = None
 
 
 @cache

@@ -9,7 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay.bits import Fingerprint, PackedBits, concatenate, pack
+from bitreplay._floor.threads import torch_threads
+from bitreplay.bits import Fingerprint, PackedBits, concatenate, pack, to_numpy
 from bitreplay.errors import InputError
 
 __all__ = ["BLOCK", "Binarizer", "check_finite", "check_numbers"]
@@ -55,8 +56,12 @@ class Binarizer(nn.Module):
         features = check_numbers(features)
         step = max(1, BLOCK // max(1, features.shape[1] * self.bits_per_feature))
         blocks = (np.ascontiguousarray(features[i : i + step]) for i in range(0, max(1, len(features)), step))
-        with torch.inference_mode():
-            return concatenate([pack(self.encode(torch.from_numpy(block))) for block in blocks])
+        return concatenate([pack(self.encode_array(block)) for block in blocks])
+
+    def encode_array(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """As `encode`, from array to array; those that only compare do it without torch."""
+        with torch.inference_mode(), torch_threads():
+            return self.encode(torch.from_numpy(features)).numpy()
 
     def fingerprint(self, n_features: int, encoder: str = "") -> Fingerprint:
         """Identity of the bits made from `n_features` features."""
@@ -78,7 +83,7 @@ def check_finite(features: Any) -> npt.NDArray[Any]:
 
 def check_numbers(features: Any) -> npt.NDArray[Any]:
     """Features as a matrix of numbers."""
-    array = np.asarray(features)
+    array = to_numpy(features) if isinstance(features, torch.Tensor) else np.asarray(features)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise InputError(
             f"features must be a matrix of numbers (rows x features); got {array.dtype} of shape {array.shape}"

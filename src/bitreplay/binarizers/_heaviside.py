@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from bitreplay._floor.arguments import integer
+from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers._binarizer import Binarizer, check_finite
 from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
@@ -69,7 +70,7 @@ class Heaviside(Binarizer):
 
     def calibrate(self, features: npt.NDArray[Any]) -> None:
         """Set the thresholds to the medians of the projections of `features`, for a projection that is not trained."""
-        with torch.no_grad():
+        with torch.no_grad(), torch_threads():
             projected = self.project(torch.from_numpy(check_finite(features).astype(np.float32)))
             self.bias.sub_(torch.from_numpy(np.median(projected.numpy(), axis=0)))
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay._floor.arguments import one_of
+from bitreplay._floor.arguments import integer, one_of, truth
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.binarizers._heaviside import Heaviside
 from bitreplay.binarizers._natural import Identity, Native
@@ -68,13 +68,35 @@ def rebuild(content: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]])
     """The binarizer that :meth:`Binarizer.describe` described; raises KeyError, TypeError or ValueError where it does
     not fit.
     """
+    if not isinstance(content, Mapping):
+        raise TypeError(f"a binarizer is described by its kind and options; got {content!r}")
     options = {name: value for name, value in content.items() if name != "kind"}
-    binarizer = KINDS[content["kind"]](**options)
+    kind = KINDS[content["kind"]]
+    _check_tensors(kind, options, tensors)
+    binarizer = kind(**options)
     if isinstance(binarizer, Thermometer):
-        thresholds = tensors["thresholds"]
-        if thresholds.dtype != np.float32 or thresholds.shape[-1:] != (binarizer.p,):
-            raise ValueError("thresholds do not fit p")
         binarizer.thresholds = torch.from_numpy(tensors["thresholds"].copy())
     elif isinstance(binarizer, Heaviside):
         binarizer.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
     return binarizer
+
+
+def _check_tensors(kind: type[Binarizer], options: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Compare what a file declares with the tensors that are there: a few bytes must not reserve gigabytes."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    if kind is Thermometer:
+        p = integer("p", options["p"], 1)
+        truth("calibrated", options.get("calibrated", False))
+        truth("mask_gradient", options.get("mask_gradient", False))
+        # As many rows as there are features, where thresholds are the data's own.
+        shapes["thresholds"] = (*tensors["thresholds"].shape[:1], p) if options.get("calibrated", False) else (p,)
+    elif kind is Heaviside:
+        d, f = integer("in_features", options["in_features"], 1), integer("f", options["f"], 1)
+        shapes = {"weight": (f * d, d), "bias": (f * d,)}
+    if set(tensors) != set(shapes):
+        raise ValueError(f"a binarizer of kind {kind.kind} has the tensors {', '.join(shapes) or 'none'}")
+    for name, shape in shapes.items():
+        if tensors[name].dtype != np.float32 or tensors[name].shape != shape:
+            raise ValueError(f"the binarizer's {name} must be float32 of shape {shape}; got {tensors[name].shape}")
+        if not np.isfinite(tensors[name]).all():
+            raise ValueError(f"the binarizer's {name} must be finite")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 
@@ -66,6 +67,10 @@ class Native(Binarizer):
     def encode(self, features: torch.Tensor) -> torch.Tensor:
         """Bits of features (..., d)."""
         return (features >= 0).to(features.dtype)
+
+    def encode_array(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """As `encode`, without torch."""
+        return np.asarray(features >= 0)
 
     def decode(self, bits: torch.Tensor) -> torch.Tensor:
         """±1 for given bits."""

@@ -91,10 +91,24 @@ class Thermometer(Binarizer):
             steps = torch.arange(self.p, dtype=features.dtype, device=features.device)
             thresholds = (steps + (1.0 if self.rounding == "floor" else 0.5)) / self.p
             return (features[..., None] >= thresholds).to(features.dtype).flatten(-2)
-        if features.shape[-1] != len(self.thresholds):
-            expected = f"{len(self.thresholds)} features" if len(self.thresholds) else "a call of calibrate first"
-            raise InputError(f"a calibrated thermometer got {features.shape[-1]} features, expected {expected}")
+        self._check_width(features.shape[-1])
         return (features[..., None] > self.thresholds).to(features.dtype).flatten(-2)
+
+    def encode_array(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """As `encode`, without torch: the same comparisons in the same precision."""
+        if features.dtype.kind != "f":  # numbers that torch and NumPy do not compare in the same precision
+            return super().encode_array(features)
+        if not self.calibrated:
+            steps, number = np.arange(self.p, dtype=features.dtype), features.dtype.type
+            thresholds = (steps + number(1.0 if self.rounding == "floor" else 0.5)) / number(self.p)
+            return np.asarray(features[:, :, None] >= thresholds).reshape(len(features), -1)
+        self._check_width(features.shape[-1])
+        return np.asarray(features[:, :, None] > self.thresholds.cpu().numpy()).reshape(len(features), -1)
+
+    def _check_width(self, n_features: int) -> None:
+        if n_features != len(self.thresholds):
+            expected = f"{len(self.thresholds)} features" if len(self.thresholds) else "a call of calibrate first"
+            raise InputError(f"a calibrated thermometer got {n_features} features, expected {expected}")
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *arguments: Any) -> None:
         saved = state_dict.get(prefix + "thresholds")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from bitreplay._floor.arguments import text
 from bitreplay.errors import FingerprintError, InputError
 
 __all__ = ["Fingerprint", "check_fingerprint"]
@@ -45,8 +46,7 @@ class Fingerprint:
         if not isinstance(self.n_features, int) or isinstance(self.n_features, bool) or self.n_features < 1:
             raise InputError(f"n_features must be a positive integer; got {self.n_features!r}")
         for name in ("bit_order", "thresholds", "encoder"):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"{name} must be a string; got {getattr(self, name)!r}")
+            text(name, getattr(self, name))
 
     def require(self, other: Fingerprint, action: str) -> None:
         """Raise an error that names the differences unless `other` is equal."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.sparse import issparse
 
 from bitreplay.errors import InputError
 
@@ -188,8 +189,12 @@ def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
     """Check that `values` is a matrix of zeros and ones and return it with one byte per value."""
     if isinstance(values, PackedBits):
         return values.unpack()
+    if issparse(values):
+        raise InputError("bits must be a dense matrix, as .toarray() makes one; got a sparse matrix of SciPy")
     try:
         array = to_numpy(values) if isinstance(values, torch.Tensor) else np.asarray(values)
+    except InputError:
+        raise
     except ValueError:
         raise InputError("bits must be a matrix (rows x features); got rows of different lengths") from None
     if array.ndim != 2:
@@ -210,8 +215,15 @@ def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
 
 def to_numpy(tensor: torch.Tensor) -> Array:
     """A tensor's values as an array; bfloat16, which NumPy has not, becomes float32."""
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        kind = "quantised" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
+        raise InputError(f"a dense tensor is expected, as tensor.to_dense() makes one; got a tensor of kind {kind}")
+    if tensor.device.type == "meta":
+        raise InputError("a tensor with values is expected; got one on torch's meta device, which has none")
+    if tensor.is_complex():
+        raise InputError(f"a tensor of real numbers is expected; got {str(tensor.dtype).removeprefix('torch.')}")
     tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).resolve_conj().resolve_neg().numpy()
 
 
 def _refuse(array: Array, wrong: npt.NDArray[np.bool_]) -> None:

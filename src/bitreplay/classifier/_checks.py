@@ -13,12 +13,13 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from bitreplay._floor.arguments import text
 from bitreplay.bits import PackedBits, to_numpy
 from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label
 
-__all__ = ["check_features", "check_labels", "check_reject", "input_of"]
+__all__ = ["check_features", "check_labels", "check_reject", "check_unknown", "input_of"]
 
 Array = npt.NDArray[Any]
 Inputs = Array | PackedBits
@@ -30,6 +31,8 @@ def input_of(X: Any, *, takes_bits: bool) -> tuple[Inputs, int, Array | None]:
         return _checked_bits(X, takes_bits=takes_bits), X.n_features, None
     probe = _probe()
     features = _validated(probe, X, reset=True)
+    for name in getattr(probe, "feature_names_in_", ()):
+        text("a feature's name", name)
     return features, int(probe.n_features_in_), getattr(probe, "feature_names_in_", None)
 
 
@@ -55,10 +58,12 @@ def _probe() -> Any:
 
 
 def _validated(probe: Any, X: Any, *, reset: bool) -> Array:
+    values = to_numpy(X) if isinstance(X, torch.Tensor) else X
+    if names := getattr(getattr(values, "dtype", None), "names", None):
+        raise InputError(f"X must be a matrix of numbers; got an array of records with {', '.join(names)}")
     try:
-        values = to_numpy(X) if isinstance(X, torch.Tensor) else X
         return np.asarray(validate_data(probe, values, reset=reset, dtype=np.float32))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:  # scikit-learn has both for what it cannot use
         raise InputError(str(error)) from None
 
 
@@ -107,3 +112,12 @@ def check_reject(reject: Any) -> None:
     """A confidence threshold is a probability, or None."""
     if reject is not None and not (isinstance(reject, int | float | np.number) and 0 <= reject <= 1):
         raise InputError(f"reject must be a probability between 0 and 1, or None; got {reject!r}")
+
+
+def check_unknown(unknown: Any) -> None:
+    """What stands for no class is a label, or None."""
+    if unknown is not None:
+        try:
+            as_label(unknown)
+        except InputError as error:
+            raise InputError(f"unknown must be a label, or None: {error}") from None

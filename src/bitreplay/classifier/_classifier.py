@@ -21,7 +21,7 @@ from bitreplay._floor.container import read_file, write_file
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Binarizer, BinarizerName, Identity, calibrated_binarizer
 from bitreplay.bits import PackedBits
-from bitreplay.classifier._checks import check_features, check_labels, check_reject, input_of
+from bitreplay.classifier._checks import check_features, check_labels, check_reject, check_unknown, input_of
 from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._fitted import Fitted, FittedAttributes
 from bitreplay.errors import InputError
@@ -38,8 +38,8 @@ Array = npt.NDArray[Any]
 class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier with a generative binary memory.
 
-    Any number of threads may predict while one learns: each prediction is that of a state that existed. Threads that
-    learn take turns.
+    Any number of threads may predict and save beside one that learns: each answer is that of a state that existed,
+    before or after a call, never in between. Threads that learn queue. Copies and pickles have a lock of their own.
 
     Parameters
     ----------
@@ -156,6 +156,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
 
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, before: Fitted | None) -> GBMClassifier:
         check_reject(self.reject)
+        check_unknown(self.unknown)
         options = GBMOptions(self.prototypes, self.bits, self.head, self.em, n_jobs=self.n_jobs)
         if before is None:
             features, width, names = input_of(X, takes_bits=self._takes_bits())
@@ -209,6 +210,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
     def predict(self, X: Any) -> Array:
         """The class of every sample, or `unknown` where `reject` says so."""
         check_reject(self.reject)
+        check_unknown(self.unknown)
         fitted = self._now()
         scores = self._scores(X, fitted)
         best, classes = scores.argmax(1), fitted.classes

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._floor.arguments import integer, one_of
+from bitreplay._floor.seeds import first_draw
+from bitreplay.binarizers import BinarizerName
+from bitreplay.classifier._checks import check_reject, check_unknown
 from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.gbm import GBMOptions, head_of, state_content, state_from_content
@@ -55,27 +59,51 @@ def from_content(
         raise FileFormatError(f"{name} holds a memory only, not a classifier: read it with BinaryMemory.load")
     try:
         saved = content["classifier"]
+        options = _checked_options(saved)
         template = head or head_of(saved)
         if template is None:
             raise _OwnModuleError(
                 f"{name} has a replay head with a module of the user's own: pass load(..., head=Replay(module=...))"
             )
-        options = dict(saved["options"])
-        options["encoder_name"] = options.pop("encoder")
-        options["em"] = EMOptions(**options["em"]) if options["em"] else None
         core = GBMOptions(options["prototypes"], memory.bits, template, options["em"], n_jobs=options["n_jobs"])
         state = state_from_content(memory, saved, tensors, core, template)
-        width = int(saved["n_features_in"])
+        width = integer("n_features_in", saved["n_features_in"], 1)
         if memory.fingerprint != state.binarizer.fingerprint(width, options["encoder_name"]):
             raise ValueError("the memory was made with other thresholds than the binarizer has")
         options |= {"bits": memory.bits, "binarizer": saved["binarizer_option"] or state.binarizer, "head": template}
-        names = saved["feature_names_in"]
-        fitted = Fitted(state, width, None if names is None else np.array(names, dtype=object))
+        fitted = Fitted(state, width, _names(saved["feature_names_in"], width))
         return options, fitted.with_state(state)  # which refuses classes that cannot be sorted
     except _OwnModuleError:
         raise
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a forged file breaks is the file's fault
         raise FileFormatError(f"{name} does not hold a classifier as this version writes it: {error}") from None
+
+
+def _checked_options(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """The classifier's arguments, each as a user would have to give it."""
+    options = dict(saved["options"])
+    if set(options) != {*OPTIONS, "encoder", "em", "random_state"}:
+        raise ValueError(f"options are {', '.join(map(str, options))}")
+    options["encoder_name"] = options.pop("encoder")
+    options["em"] = EMOptions(**options["em"]) if options["em"] else None
+    integer("p", options["p"], 1)
+    check_reject(options["reject"])
+    check_unknown(options["unknown"])
+    first_draw(options["random_state"])
+    if saved["binarizer_option"] is not None:
+        one_of("binarizer", saved["binarizer_option"], BinarizerName)
+    return options
+
+
+def _names(names: Any, width: int) -> npt.NDArray[Any] | None:
+    """Names of features: as many as there are, and all of them text."""
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) != width or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature_names_in must be {width} names")
+    return np.array(names, dtype=object)
 
 
 class _OwnModuleError(InputError):

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._floor.arguments import text
 from bitreplay.errors import InputError
 
 __all__ = ["ImageDataset", "Part", "Samples", "Split", "begin_fingerprint", "from_arrays"]
@@ -101,6 +102,8 @@ class ImageDataset:
     fingerprint: str
 
     def __post_init__(self) -> None:
+        for what, name in (("the data set's name", self.name), *(("a class name", name) for name in self.class_names)):
+            text(what, name)
         if self.train.images.shape[1:] != self.test.images.shape[1:]:
             raise InputError(
                 f"training and test images of {self.name} must have one shape; "

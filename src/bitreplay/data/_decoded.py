@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay import caches
+from bitreplay._floor.arrays import write_array
 from bitreplay._floor.progress import progress
 from bitreplay.data._dataset import ImageDataset, Part, Split, begin_fingerprint
 from bitreplay.data._images import Encoded, common_size, decode, need_pillow
@@ -135,9 +136,9 @@ def _decode_into(path: Path, name: str, source: EncodedDataset, image_size: int 
         for part, split, shape in zip(PARTS, (source.train, source.test), shapes, strict=True):
             _write_images(path / f"{part}_images.npy", split, shape, digest, threads, advance)
             digest.update(split.labels.astype("<i8").tobytes())
-            np.save(path / f"{part}_labels.npy", split.labels)
+            write_array(path / f"{part}_labels.npy", split.labels)
             if split.groups is not None:
-                np.save(path / f"{part}_groups.npy", split.groups)
+                write_array(path / f"{part}_groups.npy", split.groups)
     content = {
         "name": name,
         "class_names": list(source.class_names),

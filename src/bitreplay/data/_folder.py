@@ -6,10 +6,12 @@ the test split.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 
+from bitreplay._floor.arguments import text
 from bitreplay.data._decoded import EncodedDataset, EncodedSplit
 from bitreplay.data._split import split_by_seed
 from bitreplay.errors import InputError
@@ -63,12 +65,18 @@ def encoded_folder(root: Path, test_fraction: float, seed: int) -> EncodedDatase
 
 
 def _images_by_class(folder: Path) -> dict[str, list[Path]]:
-    images = {mine.name: sorted(file for file in mine.rglob("*") if _is_image(file)) for mine in _class_folders(folder)}
+    images = {
+        text("a class folder's name", mine.name): sorted(file for file in mine.rglob("*") if _is_image(file))
+        for mine in _class_folders(folder)
+    }
     if not images:
         raise InputError(f"{folder} has no class folders; {EXPECTED}")
     empty = [name for name, files in images.items() if not files]
     if empty:
         raise InputError(f"no images ({', '.join(ENDINGS)}) in {folder / empty[0]}; {EXPECTED}")
+    for file in (file for files in images.values() for file in files):
+        if not file.exists():  # a link to nothing
+            raise InputError(f"{file} is a link to {os.readlink(file)}, which is not there")
     return images
 
 

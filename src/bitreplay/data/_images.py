@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +20,11 @@ __all__ = ["Encoded", "common_size", "decode", "need_pillow"]
 
 DEFAULT_SIZE = 128  # ours: what CORe50 has, and a little more than the 112 px that the pretrained encoder takes
 LARGEST_KEPT = 256  # ours: images all alike are kept as they are up to this side; beyond, a cache would be huge
+# What decodes pixels and nothing else: Pillow would also hand PostScript to Ghostscript, whatever its file is called.
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+# A file of half a megabyte can hold pixels for gigabytes. Ours: few cameras' sensors have more, and what is decoded (a
+# JPEG at a fraction of its size) takes 100 MB.
+MOST_PIXELS, MOST_DECODED = 2**27, 2**25
 ORIENTATION = 0x0112  # the EXIF tag with which cameras say how they were held; 5 to 8 are quarter turns
 
 
@@ -50,6 +56,7 @@ def decode(encoded: Encoded, height: int, width: int) -> npt.NDArray[np.uint8]:
                 raise ValueError("its pixels are floats, and their range is unknown")
             # JPEG decodes faster to a half or a quarter; twice the target leaves the resizing something to average.
             image.draft("RGB", (2 * width, 2 * height))
+            _check_pixels(image, MOST_DECODED)
             upright = _rgb(ImageOps.exif_transpose(image))
             if upright.size != (width, height):
                 upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
@@ -89,7 +96,24 @@ def _open(encoded: Encoded) -> Image:
     from PIL import Image
 
     content = encoded.content
-    return Image.open(io.BytesIO(content) if isinstance(content, bytes) else content)
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", Image.DecompressionBombWarning
+        )  # our limit is an error, and the same everywhere
+        image = Image.open(io.BytesIO(content) if isinstance(content, bytes) else content, formats=FORMATS)
+    try:
+        _check_pixels(image, MOST_PIXELS)
+    except ValueError:
+        image.close()
+        raise
+    return image
+
+
+def _check_pixels(image: Image, most: int) -> None:
+    """Refuse an image by the size that it says it has, before a pixel is decoded."""
+    width, height = image.size
+    if width * height > most:
+        raise ValueError(f"it has {width:,} x {height:,} pixels, and at most {most:,} are decoded")
 
 
 def _rgb(image: Image) -> Image:
@@ -101,5 +125,9 @@ def _rgb(image: Image) -> Image:
 
 
 def _unreadable(encoded: Encoded, error: Exception) -> FileFormatError:
-    reason = "it is not an image, or of an unknown kind" if "cannot identify" in str(error) else str(error)
+    reason = str(error)
+    if "cannot identify" in reason:
+        reason = f"it is not an image, or of another kind than {', '.join(FORMATS)}"
+    elif isinstance(error, FileNotFoundError):
+        reason = "there is no such file, or it is a link to one that is not there"
     return FileFormatError(f"cannot read the image {encoded.name}: {reason}")

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer
+from bitreplay._words import printable
 from bitreplay.data._dataset import ImageDataset, Samples, Split
 from bitreplay.data._sizes import describe_sizes, task_sizes
 from bitreplay.errors import InputError
@@ -104,9 +105,8 @@ class Scenario:
             for row in [header, *rows]
         ]
         sizes = [len(task.classes) for task in self]
-        return "\n".join(
-            [f"{self.dataset.name}: {sum(sizes)} classes in {len(self)} tasks, {describe_sizes(sizes)}", *lines]
-        )
+        name = printable(self.dataset.name, "")
+        return "\n".join([f"{name}: {sum(sizes)} classes in {len(self)} tasks, {describe_sizes(sizes)}", *lines])
 
     def __repr__(self) -> str:
         return f"Scenario({self.dataset.name!r}, {describe_sizes([len(task.classes) for task in self])} classes)"
@@ -245,5 +245,5 @@ def _few(dataset: ImageDataset, classes: Integers, samples: int, seed: int) -> I
 
 def _names(dataset: ImageDataset, classes: Integers, most: int = 5) -> str:
     """Names of some classes, for people."""
-    names = ", ".join(dataset.class_names[label] for label in classes[:most])
+    names = ", ".join(printable(dataset.class_names[label], "") for label in classes[:most])
     return f"{names}, ..." if len(classes) > most else names

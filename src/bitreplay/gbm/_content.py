@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +17,7 @@ __all__ = ["head_of", "state_content", "state_from_content"]
 
 Tensors = dict[str, npt.NDArray[Any]]
 BINARIZER, HEAD = "binarizer.", "head."
+COLDEST, HOTTEST = 1e-3, 1e6  # ours: beyond both, quotients of scores are not finite any more
 RENAMED = {"lr": "learning_rate"}  # options of heads, as 0.1.0 called them
 
 
@@ -53,7 +53,7 @@ def state_from_content(
     seed, calls = integer("seed", content["seed"], 0), integer("n_calls", content["n_calls"], 0)
     temperature = content["temperature"]
     if temperature is not None:
-        temperature = number("temperature", temperature, above=0, below=math.inf)
+        temperature = number("temperature", temperature, COLDEST, HOTTEST)
     fitted = head.restore(memory, binarizer, _part(tensors, HEAD), seed)
     return GBMState(options, binarizer, memory, fitted, seed, calls, temperature)
 

@@ -30,6 +30,8 @@ __all__ = ["GBMOptions", "GBMState", "make_head"]
 Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
+FEW_ROWS = 8  # ours: products of so few rows use one thread anyway, and to set a limit takes longer than they do
+
 
 def make_head(head: Any) -> Head:
     """The head that was asked for, by name or as it is.
@@ -148,7 +150,10 @@ class GBMState:
 
     def scores(self, bits: PackedBits) -> Scores:
         """A score per row and class, higher being likelier."""
-        return self.head.scores(bits)
+        if len(bits) <= FEW_ROWS:
+            return self.head.scores(bits)
+        with blas_threads(n_threads(self.options.n_jobs)):
+            return self.head.scores(bits)
 
     # ------------------------------------------------------------------ learning
 

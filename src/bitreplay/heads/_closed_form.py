@@ -34,6 +34,7 @@ __all__ = ["ClosedForm"]
 Floats = npt.NDArray[np.float64]
 
 BLEND, RIDGE = 0.8, 0.05  # ours: benchmarks/choice.py; 0.7 to 0.9 and 0.01 to 0.2 do as well
+ROOM, CROWDED = 2**22, 64  # ours: numbers that are always allowed, and how many per value of a prototype beyond them
 NO_VARIANCE = 1e-3  # ours: what counts as the mean variance where no bit varies, as with one sample per class
 
 
@@ -103,6 +104,12 @@ class ClosedForm(FromMemory):
         n_classes, widest = len(moments), max(len(m.between) for m in moments)
         means = np.stack([m.mean for m in moments])
         n_features = means.shape[1]
+        cells = n_classes * widest * max(widest, n_features)
+        if cells > max(ROOM, CROWDED * sum(len(m.between) for m in moments) * n_features):
+            raise InputError(
+                f"the closed form would need {cells * 8 / 1e9:.1f} GB: of {n_classes} classes one has {widest} "
+                f"prototypes of {n_features} bits: use fewer prototypes, or head='bayes'"
+            )
         between = np.zeros((n_classes, widest, n_features))  # fewer prototypes: rows of 0, which add nothing
         for rows, m in zip(between, moments, strict=True):
             rows[: len(m.between)] = m.between

@@ -23,8 +23,9 @@ from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
+from bitreplay.heads._batches import balanced_rows
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, make_layers
+from bitreplay.heads._network import MakeModule, check_layers, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
@@ -192,7 +193,7 @@ class Replay:
         if samples:
             rows = concatenate(list(samples.values()))
             targets = np.repeat([position[label] for label in samples], [len(bits) for bits in samples.values()])
-            stream = _balanced_rows(targets, n_new, generator)
+            stream = balanced_rows(targets, n_new, generator)
         for _ in range(n_steps):
             bits, classes = [], []
             if samples:
@@ -233,7 +234,7 @@ class Replay:
         if self._network is None or self._binarizer is None:
             raise InputError("the head has not been fitted to a memory yet")
         outputs = np.empty((len(bits), len(self._labels)))
-        with torch.inference_mode():
+        with torch.inference_mode(), torch_threads():
             for rows in row_blocks(*bits.shape):
                 inputs = self._binarizer.decode(torch.from_numpy(bits[rows].unpack(np.float32)))
                 outputs[rows] = self._network(inputs).log_softmax(1).numpy()
@@ -277,24 +278,10 @@ class Replay:
     ) -> Replay:
         """G with its saved parameters."""
         n_inputs = memory.n_features // binarizer.bits_per_feature
+        if any(value.dtype.kind == "f" and not np.isfinite(value).all() for value in tensors.values()):
+            raise InputError("the parameters of G must be finite")
+        if self.module is None:  # or a few bytes that declare a wide layer would reserve gigabytes
+            check_layers(n_inputs, self.hidden, len(memory), {name: value.shape for name, value in tensors.items()})
         network = replace(self, _network=None)._grown(n_inputs, memory.labels, seed)
         network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
         return replace(self, _network=network.eval(), _labels=memory.labels, _binarizer=binarizer)
-
-
-def _balanced_rows(
-    targets: npt.NDArray[np.int64], size: int, generator: np.random.Generator
-) -> Iterator[npt.NDArray[np.intp]]:
-    """Endless batches of row numbers, every class equally often whatever its size, each class in shuffled passes."""
-    members = [np.flatnonzero(targets == c) for c in np.unique(targets)]
-    longest = max(map(len, members))
-    while True:
-        # As many rows of every class as the largest has: smaller classes are repeated in full passes.
-        columns = [
-            np.concatenate([generator.permutation(m) for _ in range(-(-longest // len(m)))])[:longest] for m in members
-        ]
-        order = generator.permutation(np.concatenate(columns)) if len(members) > 1 else columns[0]
-        if len(order) < size:
-            order = np.tile(order, -(-size // len(order)))
-        for begin in range(0, len(order) - size + 1, size):
-            yield order[begin : begin + size]

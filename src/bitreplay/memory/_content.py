@@ -35,6 +35,8 @@ def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tup
     """The memory's table and fingerprint; whatever does not fit together is refused. `name` is the file's."""
     try:
         described = content["memory"]
+        if not isinstance(described, Mapping) or not isinstance(described["fingerprint"], Mapping):
+            raise TypeError("memory and fingerprint are not objects")
         bits, fingerprint = check_bits(described["bits"]), Fingerprint(**described["fingerprint"])
         if not isinstance(described["labels"], list):
             raise TypeError("labels are not a list")
@@ -44,12 +46,12 @@ def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tup
                 raise ValueError(f"{part} are not positive integers of {np.dtype(kind).itemsize} bytes")
         sizes, counts, weights = (tensors[f"memory.{part}"] for part in KINDS)
         fitting = sizes.shape == counts.shape == (len(labels),) and len(set(labels)) == len(labels)
-        if not fitting or weights.shape != (sizes.sum(),):
+        if not fitting or weights.shape != (sizes.sum(dtype=np.int64),):
             raise ValueError("labels, counts and weights do not fit together")
-        codes = from_stream(tensors["memory.codes"], bits, int(sizes.sum()), fingerprint.n_features)
-    except (KeyError, TypeError, ValueError) as error:
+        codes = from_stream(tensors["memory.codes"], bits, int(sizes.sum(dtype=np.int64)), fingerprint.n_features)
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FileFormatError(f"{name} does not hold a memory as this version writes it: {error}") from None
     table = PrototypeTable(
-        bits, fingerprint.n_features, labels, tuple(counts.tolist()), tuple(sizes.tolist()), weights, codes
+        bits, fingerprint.n_features, labels, tuple(counts.tolist()), tuple(sizes.tolist()), weights.copy(), codes
     )
     return table, fingerprint

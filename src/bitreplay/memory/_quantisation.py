@@ -32,6 +32,7 @@ __all__ = [
 Codes = npt.NDArray[Any]  # uint8 (K, q, row bytes), or float32 (K, D) with q = 32
 
 FLOAT = 32
+UNPACKED = 2**23  # bits of a file that are unpacked at once: a byte each
 WEIGHT_LEVELS = 65535  # mixing weights in 16 bits: finer than any sample could show, and integers for embedded readers
 
 
@@ -109,8 +110,12 @@ def from_stream(stream: npt.NDArray[Any], bits: int, n_prototypes: int, n_featur
     n_bits = n_prototypes * bits * n_features
     if stream.dtype != np.uint8 or stream.shape != (-(-n_bits // 8),):
         raise ValueError(f"{stream.size} bytes of codes, expected {-(-n_bits // 8)}")
-    values = np.unpackbits(stream, count=n_bits, bitorder="little").reshape(n_prototypes, bits, n_features)
     codes = np.zeros((n_prototypes, bits, row_bytes(n_features)), dtype=np.uint8)
-    packed = np.packbits(values, axis=2, bitorder="little")
-    codes[:, :, : packed.shape[2]] = packed
+    step = 8 * max(1, UNPACKED // (8 * bits * n_features))  # eight prototypes end with a whole byte
+    for begin in range(0, n_prototypes, step):
+        n = min(step, n_prototypes - begin)
+        part = stream[begin * bits * n_features // 8 :]
+        values = np.unpackbits(part[: -(-n * bits * n_features // 8)], count=n * bits * n_features, bitorder="little")
+        packed = np.packbits(values.reshape(n, bits, n_features), axis=2, bitorder="little")
+        codes[begin : begin + n, :, : packed.shape[2]] = packed
     return codes

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._words import printable
 from bitreplay.errors import FingerprintError, InputError, UnknownClassError
 from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights
@@ -70,7 +71,7 @@ class PrototypeTable:
         """A line per class: samples, prototypes, bits."""
         rows = [("class", "samples", "prototypes", "bits")]
         for label, count, size in zip(self.labels, self.counts, self.sizes, strict=True):
-            rows.append((str(label), f"{count:,}", str(size), f"{size * self.n_features * self.bits:,}"))
+            rows.append((printable(str(label), ""), f"{count:,}", str(size), f"{size * self.n_features * self.bits:,}"))
         rows.append(("total", f"{sum(self.counts):,}", str(sum(self.sizes)), f"{self.size_bits:,}"))
         first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
         lines = [

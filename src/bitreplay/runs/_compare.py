@@ -13,6 +13,7 @@ from pathlib import Path
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
+from bitreplay._floor.children import end_with_parent
 from bitreplay.errors import InputError
 from bitreplay.runs._folder import RunFolder
 from bitreplay.runs._prepared import Prepared
@@ -87,8 +88,17 @@ def compare_learners(
     output = Path(output).absolute()  # workers may have another working directory
     with _workers(dask, n_jobs):
         # Workers load data and encoder from the cache by themselves: sending them would copy all images.
-        jobs = (delayed(run_learner)(setting, *cell, output, train_accuracy=train_accuracy) for cell in grid)
+        run = run_learner if dask is not None else _run_in_worker
+        jobs = (delayed(run)(setting, *cell, output, train_accuracy=train_accuracy) for cell in grid)
         return _collect(Parallel(return_as="generator")(jobs), on_run)
+
+
+def _run_in_worker(
+    setting: Setting, specification: Specification, seed: int, output: Path, *, train_accuracy: bool
+) -> RunFolder:
+    """A run in a process of this machine, which ends with the one that asked for it."""
+    end_with_parent()
+    return run_learner(setting, specification, seed, output, train_accuracy=train_accuracy)
 
 
 def _collect(runs: Iterable[RunFolder], on_run: Callable[[RunFolder], None] | None) -> list[RunFolder]:

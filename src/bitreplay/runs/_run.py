@@ -148,12 +148,12 @@ def _write_checkpoint(path: Path, learner: Learner, history: History) -> None:
 
 def _resume(path: Path, learner: Learner) -> History | None:
     """The history up to a checkpoint, whose state the learner takes over; None without a usable one."""
-    if not path.exists():
-        return None
     try:
         content, tensors = read_file(path)
         history = History.from_json(content["history"], str(path))
         learner.load_state_dict({name.removeprefix("learner."): value for name, value in tensors.items()})
+    except FileNotFoundError:  # none yet, or the same run has just been finished by another process
+        return None
     except (BitreplayError, KeyError) as error:  # damaged, or of another version: the result is the same from task 0 on
         warnings.warn(f"the run begins again: {path} cannot be used ({error})", stacklevel=3)
         return None

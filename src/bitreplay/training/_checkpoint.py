@@ -8,6 +8,7 @@ position, and every random number comes from a seed made of (seed, phase, epoch,
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,11 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
     path = folder / CHECKPOINT
     if not path.exists():
         return Position()
-    content, tensors = read_file(path)
+    try:
+        content, tensors = read_file(path)
+    except FileFormatError as error:  # the result is the same from the first epoch on
+        warnings.warn(f"the training begins again: {error}", stacklevel=2)
+        return Position()
     if content.get("kind") != "training":
         raise FileFormatError(f"{path} is not the checkpoint of a training")
     if content["key"] != key:

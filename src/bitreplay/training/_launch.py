@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import nn
 
+from bitreplay._floor.children import end_with_parent, ending_children
 from bitreplay.data import Samples
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryClassifier
@@ -77,7 +78,15 @@ def launch(
         precision=hardware.precision,
         strategy=strategy,
     )
-    fabric.launch(partial(_train_and_save, job=job, classes=task.classes, about=about, before=before))
+    work = partial(_train_and_save, job=job, classes=task.classes, about=about, before=before)
+    with ending_children():
+        fabric.launch(partial(_in_child, work) if strategy == "ddp_spawn" else work)
+
+
+def _in_child(work: Callable[[Any], None], fabric: Any) -> None:
+    """What a process for one device does: nothing that its parent does not live to see."""
+    end_with_parent()
+    work(fabric)
 
 
 def _train_and_save(

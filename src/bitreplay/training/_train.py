@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -19,11 +20,12 @@ from torch import nn
 
 from bitreplay import caches
 from bitreplay._floor.arguments import integer
+from bitreplay._floor.container import read_file
 from bitreplay._floor.devices import usable_device
 from bitreplay._floor.locks import file_lock
 from bitreplay.backbones import Preprocessing
 from bitreplay.data import Task
-from bitreplay.errors import InputError
+from bitreplay.errors import FileFormatError, InputError
 from bitreplay.training._bf16 import require_bf16
 from bitreplay.training._checkpoint import as_arrays, remove_checkpoint
 from bitreplay.training._launch import Hardware, Precision, launch
@@ -153,7 +155,7 @@ def _train_phase(
 
     def train_in(working_folder: Path) -> None:
         """Train in a folder, or go on there, until it holds the network."""
-        if (working_folder / NETWORK).exists():
+        if (working_folder / NETWORK).exists() and _is_whole(working_folder / NETWORK):
             remove_checkpoint(working_folder)
         else:
             launch(subject, phase, start, working_folder, key, description, hardware)
@@ -173,6 +175,16 @@ def _train_phase(
     if trained.key != key:
         raise InputError(f"{path} holds a network trained otherwise; remove it or choose another folder")
     return trained
+
+
+def _is_whole(network: Path) -> bool:
+    """Whether a network's file is as it was written; with a word if it is not, as it is then trained again."""
+    try:
+        read_file(network)
+    except FileFormatError as error:
+        warnings.warn(f"the network is trained again: {error}", stacklevel=3)
+        return False
+    return True
 
 
 def _fingerprint(module: nn.Module) -> str:

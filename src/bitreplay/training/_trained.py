@@ -17,12 +17,14 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from bitreplay._floor.arguments import number
 from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay.backbones import Preprocessing, build_backbone, option_names
 from bitreplay.binarizers import Binarizer, rebuild
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import as_arrays
+from bitreplay.training._forged import check_backbone, check_tensors
 
 __all__ = ["NETWORK", "TrainedNetwork"]
 
@@ -130,9 +132,12 @@ class TrainedNetwork:
         try:
             built = content["backbone"]
             if backbone is None and not built["name"]:
-                raise InputError(f"{path} is a network of the user's own: pass one like it as `backbone`")
+                raise _OwnNetworkError(f"{path} is a network of the user's own: pass one like it as `backbone`")
+            check_tensors(content, tensors)
             if backbone is None:
-                backbone = build_backbone(built["name"], **_without_weights(built["name"], built["options"]))
+                options = _without_weights(built["name"], built["options"])
+                check_backbone(built["name"], options, tensors, BACKBONE)
+                backbone = build_backbone(built["name"], **options)
             backbone.load_state_dict(_tensors(tensors, BACKBONE))
             binarizer = None
             if content["binarizer"] is not None:
@@ -142,7 +147,8 @@ class TrainedNetwork:
                 binarizer = rebuild(content["binarizer"], arrays)
             preprocessing = dict(content["preprocessing"])
             for name in ("mean", "std"):
-                preprocessing[name] = tuple(preprocessing[name])
+                least = 1e-6 if name == "std" else -1e6  # quotients must be numbers, too
+                preprocessing[name] = tuple(number(name, value, least, 1e6) for value in preprocessing[name])
             return cls(
                 backbone,
                 binarizer,
@@ -157,8 +163,14 @@ class TrainedNetwork:
                 content["description"],
                 _classifier(tensors),
             )
-        except (KeyError, TypeError, RuntimeError) as error:
+        except (_OwnNetworkError, MemoryError):
+            raise
+        except Exception as error:  # whatever a forged file breaks is the file's fault
             raise FileFormatError(f"{path} does not fit this version of bitreplay: {error}") from None
+
+
+class _OwnNetworkError(InputError):
+    """The file alone cannot say what the network was."""
 
 
 def _without_weights(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,6 +185,8 @@ def _classifier(arrays: Tensors) -> BinaryClassifier | None:
     if not state:
         return None
     (hidden, in_features), (n_classes, fan_in) = (state[name].shape for name in ("hidden.0.weight", "output.weight"))
+    if fan_in not in (in_features + hidden, 2 * (in_features + hidden)):
+        raise ValueError("the layers of the binary classifier do not fit together")
     classifier = BinaryClassifier(in_features, n_classes, hidden, duplicate=fan_in == 2 * (in_features + hidden))
     classifier.load_state_dict(state)
     return classifier
