@@ -2,6 +2,9 @@
 
 A fifth of every class is set aside, the mixtures are fitted to the rest once, and every decision is judged by how
 likely it makes the samples that were set aside. Test data is never looked at, and nothing is decided again later.
+
+What a head does about classes of few samples is decided by pretending: every second class is fitted again, to a few of
+its samples, and the samples set aside of all classes judge, as before.
 """
 
 from __future__ import annotations
@@ -17,11 +20,23 @@ from bitreplay.bits import PackedBits
 from bitreplay.heads import Head, fit_temperature, held_out_loss
 from bitreplay.memory import Label
 
-__all__ = ["ENOUGH", "FEW", "HELD_OUT", "HeldOut", "choose_options", "split"]
+__all__ = [
+    "ENOUGH",
+    "FEW",
+    "HELD_OUT",
+    "HeldOut",
+    "can_pretend",
+    "choose_options",
+    "open_few_options",
+    "pretend",
+    "split",
+]
 
 HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
 ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: fewer gain nothing
 FEW = 10  # ours: held-out samples that a temperature is fitted to; without one, scores are far too sure
+PRETENDED = 5  # the field's few-shot protocols: so many samples of a new class
+PRETENDERS, MANY = 10, 100  # ours: classes that it takes to pretend, and samples of each; fewer say little
 
 Targets = npt.NDArray[np.intp]
 Scores = npt.NDArray[np.float64]
@@ -58,7 +73,29 @@ def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
     return HeldOut(kept, held)
 
 
-def choose_options(head: Head, score: Callable[[Head], Scores], targets: Targets) -> tuple[Head, Scores]:
+def _large(samples: Mapping[Label, PackedBits]) -> list[Label]:
+    return [label for label, bits in samples.items() if len(bits) >= MANY]
+
+
+def can_pretend(samples: Mapping[Label, PackedBits]) -> bool:
+    """Whether there are enough large classes to pretend that half of them are small."""
+    return len(_large(samples)) >= PRETENDERS
+
+
+def pretend(kept: Mapping[Label, PackedBits], seed: int) -> dict[Label, PackedBits]:
+    """A few samples of half of the large classes, which do not depend on the order of the classes."""
+    drawn = sorted(_large(kept), key=lambda label: seed_for(seed, "pretend", label))
+    return {label: kept[label][:PRETENDED] for label in drawn[::2]}  # `split` has shuffled them
+
+
+def open_few_options(head: Head) -> dict[str, tuple[Any, ...]]:
+    """Options for classes of few samples that a head leaves open; other people's heads may not know of such."""
+    return head.open_few_options() if hasattr(head, "open_few_options") else {}
+
+
+def choose_options(
+    head: Head, score: Callable[[Head], Scores], targets: Targets, options: Mapping[str, tuple[Any, ...]]
+) -> tuple[Head, Scores]:
     """Decide a head's open options one after the other, each by the likelihood of held-out targets.
 
     Returns the head with its options decided, and its scores of the held-out samples.
@@ -71,15 +108,17 @@ def choose_options(head: Head, score: Callable[[Head], Scores], targets: Targets
         Fits a head and scores the held-out samples.
     targets : ndarray
         Their classes, as columns of the scores.
+    options : mapping
+        The options to be decided, in this order, and the values to choose from.
     """
 
-    def judged(options: dict[str, Any]) -> tuple[float, dict[str, Any], Scores]:
-        scores = score(head.decided(**options))
-        return held_out_loss(scores, targets, fit_temperature(scores, targets)), options, scores
+    def judged(values: dict[str, Any]) -> tuple[float, dict[str, Any], Scores]:
+        scores = score(head.decided(**values))
+        return held_out_loss(scores, targets, fit_temperature(scores, targets)), values, scores
 
     # The value in the middle is the default, with which the others are tried.
-    best = judged({name: values[len(values) // 2] for name, values in head.open_options().items()})
-    for name, values in head.open_options().items():
+    best = judged({name: values[len(values) // 2] for name, values in options.items()})
+    for name, values in options.items():
         _, chosen, _ = best
         others = [judged({**chosen, name: value}) for value in values if value != chosen[name]]
         best = min([best, *others], key=lambda one: one[0])

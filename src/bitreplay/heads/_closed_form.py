@@ -8,7 +8,8 @@ under
 
 where ``S`` and ``v`` are averages over all classes. B is shared, so it is factorised once; a class adds only its K
 rows, by Woodbury's identity. Scoring is one product of the bits with n_c (K+1) rows of weights. With ``a = 1`` this is
-linear discriminant analysis.
+linear discriminant analysis. The means of classes of few samples are guessed with the help of the others
+(:mod:`bitreplay.heads._few`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
+from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture
@@ -64,9 +66,14 @@ class ClosedForm(FromMemory):
         a in [0, 1]: how much of the correlations is shared by all classes.
     ridge : float, optional
         lam > 0: how much of the mean variance is added to every feature.
+    strength : float, optional
+        t >= 0: how much the means of classes of few samples are drawn to where those of the others lie. With 0 a class
+        is scored as if its mean were exact, however few samples it had.
+    offset : float, optional
+        What makes up for it on samples of the class itself.
 
     What is left open is chosen on held-out samples of the first call that has enough of them
-    (:mod:`bitreplay.gbm`), and is 0.8 and 0.05 until then.
+    (:mod:`bitreplay.gbm`), and is 0.8, 0.05, 4 and 0.75 until then.
 
     Examples
     --------
@@ -78,6 +85,8 @@ class ClosedForm(FromMemory):
 
     blend: float | None = None
     ridge: float | None = None
+    strength: float | None = None
+    offset: float | None = None
     _n_classes: int = field(default=0, repr=False)
     _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     # (n_c (K+1), D): first the linear parts of all classes, then everybody's first row, second row, ...
@@ -88,12 +97,23 @@ class ClosedForm(FromMemory):
         "blend": (0.6, BLEND, 0.9),
         "ridge": (0.02, RIDGE, 0.2),
     }
+    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {  # ours: benchmarks/few_shot.py --constants
+        "strength": (2.0, STRENGTH, 8.0),
+        "offset": (0.25, 0.5, OFFSET, 1.0, 1.25),
+    }
 
     def __post_init__(self) -> None:
         if self.blend is not None:
             number("blend", self.blend, 0, 1)
         if self.ridge is not None:
             number("ridge", self.ridge, above=0)
+        for name in self.few_choices:
+            if getattr(self, name) is not None:
+                number(name, getattr(self, name), 0)
+
+    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+        """Strength and offset, where they are None; a strength of 0 needs no offset."""
+        return {} if self.strength == 0 else super().open_few_options()
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
         """Solve for all classes of the memory: a new class changes what all of them share."""
@@ -147,6 +167,14 @@ class ClosedForm(FromMemory):
                 -np.einsum("ckd,cd->kc", own, means).reshape(-1),
             ]
         )
+        lend_strength(
+            weights.reshape(-1, n_classes, n_features),
+            offsets.reshape(-1, n_classes),
+            means,
+            np.array([memory.count(label) for label in memory.labels]),
+            STRENGTH if self.strength is None else self.strength,
+            OFFSET if self.offset is None else self.offset,
+        )
         return replace(self, _n_classes=n_classes, _weights=weights.astype(np.float32), _offsets=offsets)
 
     def scores(self, bits: PackedBits) -> Scores:
@@ -179,7 +207,7 @@ class ClosedForm(FromMemory):
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
-        return {"blend": self.blend, "ridge": self.ridge}, {}
+        return {name: getattr(self, name) for name in (*self.choices, *self.few_choices)}, {}
 
 
 def _gram(rows: Floats, factor: float) -> Floats:

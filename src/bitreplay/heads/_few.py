@@ -1,0 +1,89 @@
+"""Classes of few samples: what the means of large classes look like says where the mean of a small one may lie.
+
+The mean of n samples errs by about B / n, where B is the covariance that all classes share; means of classes scatter
+about their centre m0 by some S_b. Both known, the mean m of a small class is best guessed as
+
+    m0 + S_b (S_b + t B / n)^-1 (m - m0)
+
+(the two-covariance model of speaker recognition: Ioffe, "Probabilistic Linear Discriminant Analysis", 2006), with a
+`strength` t, since bits of one class hang together more than B knows. S_b has the rank of the number of classes and is
+assumed to be a small multiple of B beyond it, so that everything happens in the span of the means: with eigenvalues phi
+of S_b relative to B, a direction keeps phi / (phi + t / n) of what it had.
+
+A guess that was drawn to the centre scores too low on samples of its own class. What it lacks is in proportion to half
+the mean squared length of the means, which is the sum of phi / 2, and fades with n: `offset` times this is added.
+
+A class of at least `LARGE` samples is left exactly as it was.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["LARGE", "OFFSET", "STRENGTH", "lend_strength"]
+
+Floats = npt.NDArray[np.float64]
+
+STRENGTH, OFFSET = 4.0, 0.75  # ours: benchmarks/few_shot.py --constants, on training samples
+FLOOR = 0.02  # ours: likewise; phi where no mean has been. 0.003 to 0.05 do as well
+LARGE = 250  # ours: likewise; from so many samples on a class needs no help
+FADING = 25.0  # ours: likewise; samples at which a class needs half of the offset of one with none
+REFERENCES = 1000  # ours: classes, the largest, that S_b is made of: the time is cubic in them
+
+
+def lend_strength(
+    weights: npt.NDArray[np.floating],
+    offsets: Floats,
+    means: npt.NDArray[np.floating],
+    counts: npt.NDArray[np.int64],
+    strength: float,
+    offset: float,
+) -> None:
+    """Replace the rows of small classes by those of their guessed means, in place.
+
+    Parameters
+    ----------
+    weights, offsets : ndarray of shape (1 + K, classes, D) and (1 + K, classes)
+        Of the closed form: the rows B^-1 m and those that are squared. B^-1 m is all that is known of B here.
+    means : ndarray of shape (classes, D)
+        m of every class.
+    counts : ndarray of shape (classes,)
+        n of every class.
+    strength : float
+        t; with 0 nothing changes.
+    offset : float
+        What is added for a class of no samples, in halves of the mean squared length of the means.
+    """
+    small = np.flatnonzero(counts < LARGE)
+    if not strength or not len(small) or len(counts) < 2:
+        return
+    known = np.sort(np.argsort(-counts, kind="stable")[:REFERENCES])
+    trust = counts[known] / (counts[known] + FADING)
+    trust /= trust.sum()
+
+    # Centred, B^-1 m of all that is needed, and R: rows whose R^T R is the covariance of the means.
+    centre, inverse_centre = trust @ means[known], trust @ weights[0, known]
+    own, inverse_own = means[small] - centre, weights[0, small] - inverse_centre
+    root = np.sqrt(trust)[:, None]
+    rows, inverse_rows = root * (means[known] - centre), root * (weights[0, known] - inverse_centre)
+    gram = rows @ inverse_rows.T
+    raw, vectors = np.linalg.eigh((gram + gram.T) / 2)
+    there = raw > 1e-9 * max(raw[-1], 1e-9)
+    raw, vectors = raw[there], vectors[:, there]
+    noise = strength / counts * (1 - counts / LARGE).clip(0)
+    phi = (raw - trust @ noise[known]).clip(0)  # without what the means of the references err by
+
+    # What is kept of each direction, as multiples of a small class's own mean and of the rows.
+    kept = (phi + FLOOR) / (phi + FLOOR + noise[small, None])
+    beyond = FLOOR / (FLOOR + noise[small, None])
+    along = (own @ inverse_rows.T @ vectors) * (kept - beyond) / raw @ vectors.T
+    guessed = centre + beyond * own + along @ rows
+    inverse = inverse_centre + beyond * inverse_own + along @ inverse_rows
+
+    before = np.einsum("cd,cd->c", means[small], weights[0, small], dtype=np.float64)
+    after = np.einsum("cd,cd->c", guessed, inverse, dtype=np.float64)
+    fading = FADING / (counts[small] + FADING) * (1 - counts[small] / LARGE)
+    offsets[0, small] += (before - after) / 2 + offset * phi.sum() / 2 * fading
+    offsets[1:, small] -= np.einsum("kcd,cd->kc", weights[1:, small], guessed - means[small])
+    weights[0, small] = inverse
