@@ -42,10 +42,12 @@ def naive_scores(memory, bits, strength, offset):
     within, between = np.mean(withins, axis=0), np.mean(betweens, axis=0)
     base = within + BLEND * between + RIDGE * np.diag(within + between).mean() * np.eye(len(within))
 
-    trust = counts / (counts + few.FADING) / (counts / (counts + few.FADING)).sum()
+    trust = counts / (counts + few.FADING)
+    share = max(0, 1 - 1 / trust.sum())
+    trust /= trust.sum()
     centre = trust @ means
     scatter = (means - centre).T @ np.diag(trust) @ (means - centre)
-    noise = strength / counts * np.maximum(0, 1 - counts / few.LARGE)
+    noise = share * strength / counts * np.maximum(0, 1 - counts / few.LARGE)
     phi, vectors = linalg.eigh(scatter, base)  # vectors^T base vectors = 1
     phi = np.maximum(phi - trust @ noise, 0)
     prior = base @ vectors @ np.diag(phi + few.FLOOR) @ vectors.T @ base
@@ -55,7 +57,7 @@ def naive_scores(memory, bits, strength, offset):
         sigma = base + (1 - BLEND) * own
         distance = np.einsum("ij,ij->i", bits - posterior, np.linalg.solve(sigma, (bits - posterior).T).T)
         fading = few.FADING / (count + few.FADING) * max(0, 1 - count / few.LARGE)
-        scores.append(offset * phi.sum() / 2 * fading - (distance + np.linalg.slogdet(sigma)[1]) / 2)
+        scores.append(share * offset * phi.sum() / 2 * fading - (distance + np.linalg.slogdet(sigma)[1]) / 2)
     return np.stack(scores, axis=1)
 
 
@@ -70,7 +72,7 @@ def fitted(memory, strength=4.0, offset=0.75):
 @pytest.mark.parametrize("n_features", [12, 30, 90])
 @pytest.mark.parametrize(
     "counts",
-    [[500, 400, 5, 300, 1, 20], [5] * 6, [1] * 5, [10_000, 1], [500, 1, 2, 249, 250, 251, 3, 400], [7, 5, 3]],
+    [[500, 400, 5, 300, 1, 20], [5] * 9, [1] * 5, [9999, 1], [500, 1, 2, 249, 250, 251, 3, 400], [90, 50, 3]],
 )
 def test_scores_are_those_of_the_two_covariance_model(counts, n_features):
     memory, bits = make_memory(counts, n_features), rows(n_features)
@@ -79,9 +81,9 @@ def test_scores_are_those_of_the_two_covariance_model(counts, n_features):
         assert np.allclose(centred(scores), centred(naive_scores(memory, bits, strength, offset)), atol=2e-3)
 
 
-def test_large_classes_are_scored_as_ever_and_so_is_a_single_one():
+def test_large_classes_are_scored_as_ever_and_so_are_small_ones_that_nobody_can_help():
     bits = pack(rows(30))
-    for counts in ([few.LARGE] * 4, [500, 5000, 300], [3]):
+    for counts in ([few.LARGE] * 4, [500, 5000, 300], [3], [300, 1], [1, 1, 1]):
         memory = make_memory(counts)
         assert np.array_equal(fitted(memory).scores(bits), fitted(memory, 0.0, 0.0).scores(bits))
     memory = make_memory([500, 4, 500])

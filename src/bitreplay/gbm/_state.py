@@ -26,6 +26,7 @@ from bitreplay.gbm._choice import (
     HeldOut,
     can_pretend,
     choose_options,
+    choose_sparingly,
     open_few_options,
     pretend,
     split,
@@ -263,5 +264,5 @@ class GBMState:
             few = pretend(parts.kept, self.seed)
             memory.replace(self._fitted(few))  # from here on `score` sees small classes
             gathered = {**gathered, **few}
-            head, _ = choose_options(head, score, targets, open_few_options(head))
+            head = choose_sparingly(head, score, targets, open_few_options(head))
         return head, temperature

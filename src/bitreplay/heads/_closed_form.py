@@ -66,14 +66,14 @@ class ClosedForm(FromMemory):
         a in [0, 1]: how much of the correlations is shared by all classes.
     ridge : float, optional
         lam > 0: how much of the mean variance is added to every feature.
-    strength : float, optional
+    strength : float
         t >= 0: how much the means of classes of few samples are drawn to where those of the others lie. With 0 a class
         is scored as if its mean were exact, however few samples it had.
     offset : float, optional
         What makes up for it on samples of the class itself.
 
     What is left open is chosen on held-out samples of the first call that has enough of them
-    (:mod:`bitreplay.gbm`), and is 0.8, 0.05, 4 and 0.75 until then.
+    (:mod:`bitreplay.gbm`), and is 0.8, 0.05 and 0.75 until then.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class ClosedForm(FromMemory):
 
     blend: float | None = None
     ridge: float | None = None
-    strength: float | None = None
+    strength: float = STRENGTH
     offset: float | None = None
     _n_classes: int = field(default=0, repr=False)
     _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
@@ -98,8 +98,7 @@ class ClosedForm(FromMemory):
         "ridge": (0.02, RIDGE, 0.2),
     }
     few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {  # ours: benchmarks/few_shot.py --constants
-        "strength": (2.0, STRENGTH, 8.0),
-        "offset": (0.25, 0.5, OFFSET, 1.0, 1.25),
+        "offset": (0.25, 0.5, OFFSET, 1.0),
     }
 
     def __post_init__(self) -> None:
@@ -107,12 +106,12 @@ class ClosedForm(FromMemory):
             number("blend", self.blend, 0, 1)
         if self.ridge is not None:
             number("ridge", self.ridge, above=0)
-        for name in self.few_choices:
-            if getattr(self, name) is not None:
-                number(name, getattr(self, name), 0)
+        number("strength", self.strength, 0)
+        if self.offset is not None:
+            number("offset", self.offset, 0)
 
     def open_few_options(self) -> dict[str, tuple[Any, ...]]:
-        """Strength and offset, where they are None; a strength of 0 needs no offset."""
+        """The offset, if it is None; a strength of 0 needs none."""
         return {} if self.strength == 0 else super().open_few_options()
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
@@ -172,7 +171,7 @@ class ClosedForm(FromMemory):
             offsets.reshape(-1, n_classes),
             means,
             np.array([memory.count(label) for label in memory.labels]),
-            STRENGTH if self.strength is None else self.strength,
+            self.strength,
             OFFSET if self.offset is None else self.offset,
         )
         return replace(self, _n_classes=n_classes, _weights=weights.astype(np.float32), _offsets=offsets)
@@ -207,7 +206,8 @@ class ClosedForm(FromMemory):
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
-        return {name: getattr(self, name) for name in (*self.choices, *self.few_choices)}, {}
+        names = ("blend", "ridge", "strength", "offset")
+        return {name: getattr(self, name) for name in names}, {}
 
 
 def _gram(rows: Floats, factor: float) -> Floats:

@@ -13,7 +13,8 @@ of S_b relative to B, a direction keeps phi / (phi + t / n) of what it had.
 A guess that was drawn to the centre scores too low on samples of its own class. What it lacks is in proportion to half
 the mean squared length of the means, which is the sum of phi / 2, and fades with n: `offset` times this is added.
 
-A class of at least `LARGE` samples is left exactly as it was.
+A class of at least `LARGE` samples is left exactly as it was, and so are all of them while there is only one class, or
+as many samples in several, that could say what means look like.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ def lend_strength(
         return
     known = np.sort(np.argsort(-counts, kind="stable")[:REFERENCES])
     trust = counts[known] / (counts[known] + FADING)
+    share = 1 - 1 / max(1.0, float(trust.sum()))  # one class says nothing of how means scatter
+    if not share:
+        return
     trust /= trust.sum()
 
     # Centred, B^-1 m of all that is needed, and R: rows whose R^T R is the covariance of the means.
@@ -71,7 +75,7 @@ def lend_strength(
     raw, vectors = np.linalg.eigh((gram + gram.T) / 2)
     there = raw > 1e-9 * max(raw[-1], 1e-9)
     raw, vectors = raw[there], vectors[:, there]
-    noise = strength / counts * (1 - counts / LARGE).clip(0)
+    noise = share * strength / counts * (1 - counts / LARGE).clip(0)
     phi = (raw - trust @ noise[known]).clip(0)  # without what the means of the references err by
 
     # What is kept of each direction, as multiples of a small class's own mean and of the rows.
@@ -84,6 +88,6 @@ def lend_strength(
     before = np.einsum("cd,cd->c", means[small], weights[0, small], dtype=np.float64)
     after = np.einsum("cd,cd->c", guessed, inverse, dtype=np.float64)
     fading = FADING / (counts[small] + FADING) * (1 - counts[small] / LARGE)
-    offsets[0, small] += (before - after) / 2 + offset * phi.sum() / 2 * fading
+    offsets[0, small] += (before - after) / 2 + share * offset * phi.sum() / 2 * fading
     offsets[1:, small] -= np.einsum("kcd,cd->kc", weights[1:, small], guessed - means[small])
     weights[0, small] = inverse
