@@ -99,12 +99,10 @@ def compare(data: Data, n_sessions: int, shots: int, draws: int, states: dict[st
             for rows in rows_of:
                 state = state.learned(data.by_class(rows))
             figures.append(rates(data, np.array(state.labels)[state.scores(data.bits_test).argmax(1)]))
-            if isinstance(state.head, ClosedForm):
-                head = state.head.decided(strength=0.0).fit(state.memory, data.binarizer, 0)
-                before.append(rates(data, np.array(state.labels)[head.scores(data.bits_test).argmax(1)]))
+            head = state.head.decided(strength=0.0).fit(state.memory, data.binarizer, 0)
+            before.append(rates(data, np.array(state.labels)[head.scores(data.bits_test).argmax(1)]))
         show(name, figures)
-        if before:
-            show(f"{name}, strength 0 (before)", before)
+        show(f"{name}, strength 0 (before)", before)
     methods = {
         "streaming LDA": StreamingLDA(),
         "nearest mean": NearestMean(metric="euclidean"),

@@ -19,7 +19,8 @@ Tensors = dict[str, npt.NDArray[Any]]
 BINARIZER, HEAD = "binarizer.", "head."
 COLDEST, HOTTEST = 1e-3, 1e6  # ours: beyond both, quotients of scores are not finite any more
 RENAMED = {"lr": "learning_rate"}  # options of heads, as 0.1.0 called them
-ADDED = {"closed_form": {"strength": 0.0, "offset": 0.0}}  # options that 0.1.0 did not have, as it answered
+NO_HELP = {"strength": 0.0, "offset": 0.0}
+ADDED = {"closed_form": NO_HELP, "bayes": NO_HELP}  # options that 0.1.0 did not have, as it answered
 
 
 def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tensors]:

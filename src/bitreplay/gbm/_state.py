@@ -49,7 +49,7 @@ def make_head(head: Any) -> Head:
     Examples
     --------
     >>> make_head("bayes")
-    Bayes(clamp=None)
+    Bayes(clamp=None, strength=2.0, offset=None)
     """
     if isinstance(head, str) and head in HEADS:
         return HEADS[head]()

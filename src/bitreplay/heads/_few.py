@@ -13,31 +13,62 @@ of S_b relative to B, a direction keeps phi / (phi + t / n) of what it had.
 A guess that was drawn to the centre scores too low on samples of its own class. What it lacks is in proportion to half
 the mean squared length of the means, which is the sum of phi / 2, and fades with n: `offset` times this is added.
 
+The posterior of the mixtures gets the like: prototypes of a small class are drawn to the mean of all classes, as by a
+Beta prior worth `strength` samples, and `offset` makes up for what several prototypes gain a large class, which is
+about the mean divergence of its prototypes from their mean.
+
 A class of at least `LARGE` samples is left exactly as it was, and so are all of them while there is only one class, or
 as many samples in several, that could say what means look like.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LARGE", "OFFSET", "STRENGTH", "lend_strength"]
+from bitreplay.memory import BinaryMemory
+from bitreplay.mixture import linear_form
+
+__all__ = ["BETA", "BETA_OFFSET", "LARGE", "OFFSET", "STRENGTH", "lend_prior", "lend_strength"]
 
 Floats = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
 
 STRENGTH, OFFSET = 4.0, 0.75  # ours: benchmarks/few_shot.py --constants, on training samples
+BETA, BETA_OFFSET = 2.0, 1.25  # ours: likewise, for the posterior of the mixtures
 FLOOR = 0.02  # ours: likewise; phi where no mean has been. 0.003 to 0.05 do as well
 LARGE = 250  # ours: likewise; from so many samples on a class needs no help
 FADING = 25.0  # ours: likewise; samples at which a class needs half of the offset of one with none
 REFERENCES = 1000  # ours: classes, the largest, that S_b is made of: the time is cubic in them
 
 
+class _Roles(NamedTuple):
+    """Who needs help, and who can give it."""
+
+    small: npt.NDArray[np.intp]
+    known: npt.NDArray[np.intp]
+    trust: Floats  # in each of the known; sums to 1
+    share: float  # of the help that is given: one class says nothing of how classes differ
+    need: Floats  # of every class: 1 without samples, 0 from LARGE on
+    fading: Floats  # of the offset, of every class
+
+    @classmethod
+    def of(cls, counts: Counts) -> _Roles:
+        known = np.sort(np.argsort(-counts, kind="stable")[:REFERENCES])
+        trust = counts[known] / (counts[known] + FADING)
+        share = 1 - 1 / max(1.0, float(trust.sum()))
+        need = (1 - counts / LARGE).clip(0)
+        small = np.flatnonzero(need if share else np.zeros(0))
+        return cls(small, known, trust / trust.sum(), share, need, FADING / (counts + FADING) * need)
+
+
 def lend_strength(
     weights: npt.NDArray[np.floating],
     offsets: Floats,
     means: npt.NDArray[np.floating],
-    counts: npt.NDArray[np.int64],
+    counts: Counts,
     strength: float,
     offset: float,
 ) -> None:
@@ -56,15 +87,9 @@ def lend_strength(
     offset : float
         What is added for a class of no samples, in halves of the mean squared length of the means.
     """
-    small = np.flatnonzero(counts < LARGE)
-    if not strength or not len(small) or len(counts) < 2:
+    small, known, trust, share, need, fading = _Roles.of(counts)
+    if not strength or not len(small):
         return
-    known = np.sort(np.argsort(-counts, kind="stable")[:REFERENCES])
-    trust = counts[known] / (counts[known] + FADING)
-    share = 1 - 1 / max(1.0, float(trust.sum()))  # one class says nothing of how means scatter
-    if not share:
-        return
-    trust /= trust.sum()
 
     # Centred, B^-1 m of all that is needed, and R: rows whose R^T R is the covariance of the means.
     centre, inverse_centre = trust @ means[known], trust @ weights[0, known]
@@ -75,7 +100,7 @@ def lend_strength(
     raw, vectors = np.linalg.eigh((gram + gram.T) / 2)
     there = raw > 1e-9 * max(raw[-1], 1e-9)
     raw, vectors = raw[there], vectors[:, there]
-    noise = share * strength / counts * (1 - counts / LARGE).clip(0)
+    noise = share * strength / counts * need
     phi = (raw - trust @ noise[known]).clip(0)  # without what the means of the references err by
 
     # What is kept of each direction, as multiples of a small class's own mean and of the rows.
@@ -87,7 +112,58 @@ def lend_strength(
 
     before = np.einsum("cd,cd->c", means[small], weights[0, small], dtype=np.float64)
     after = np.einsum("cd,cd->c", guessed, inverse, dtype=np.float64)
-    fading = FADING / (counts[small] + FADING) * (1 - counts[small] / LARGE)
-    offsets[0, small] += (before - after) / 2 + share * offset * phi.sum() / 2 * fading
+    offsets[0, small] += (before - after) / 2 + share * offset * phi.sum() / 2 * fading[small]
     offsets[1:, small] -= np.einsum("kcd,cd->kc", weights[1:, small], guessed - means[small])
     weights[0, small] = inverse
+
+
+def lend_prior(
+    slopes: npt.NDArray[np.float32],
+    offsets: Floats,
+    starts: npt.NDArray[np.intp],
+    memory: BinaryMemory,
+    clamp: float,
+    strength: float,
+    offset: float,
+) -> None:
+    """Replace the linear forms of the prototypes of small classes, in place.
+
+    Parameters
+    ----------
+    slopes, offsets : ndarray of shape (prototypes, D) and (prototypes,)
+        Of all classes, as :func:`bitreplay.mixture.linear_form` gives them.
+    starts : ndarray of shape (classes,)
+        First row of every class.
+    memory : BinaryMemory
+        The classes.
+    clamp : float
+        Of the linear forms.
+    strength : float
+        Samples that the prior is worth; with 0 nothing changes.
+    offset : float
+        What is added for a class of no samples, in mean divergences of a class's prototypes from their mean.
+    """
+    labels = memory.labels
+    small, known, trust, share, need, fading = _Roles.of(np.array([memory.count(label) for label in labels]))
+    if not strength or not len(small):
+        return
+    centre, divergence = np.zeros(memory.n_features), 0.0
+    for weight, place in zip(trust, known, strict=True):
+        mixture = memory.mixture(labels[place])
+        mean = mixture.weights @ mixture.prototypes
+        centre += weight * mean
+        divergence += weight * _divergence(mixture.prototypes, mixture.weights, mean, clamp)
+    for place in small:
+        mixture = memory.mixture(labels[place])
+        samples, pseudo = mixture.count * mixture.weights[:, None], share * strength * need[place]
+        prototypes = (samples * mixture.prototypes + pseudo * centre) / (samples + pseudo)
+        rows = slice(starts[place], starts[place] + len(mixture.weights))
+        slopes[rows], offsets[rows] = linear_form(prototypes, mixture.weights, clamp)
+        offsets[rows] += share * offset * divergence * fading[place]
+
+
+def _divergence(prototypes: npt.NDArray[np.floating], weights: Floats, mean: Floats, clamp: float) -> float:
+    """Mean divergence of prototypes from their mean, less what is lost by not knowing which of them it is."""
+    mu, p, m = prototypes, np.clip(prototypes, clamp, 1 - clamp), np.clip(mean, clamp, 1 - clamp)
+    own = (mu * np.log(p / m) + (1 - mu) * np.log((1 - p) / (1 - m))).sum(axis=1)
+    return float(weights @ (own + np.log(weights)))
