@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import multiprocessing
 import os
 import signal
@@ -15,11 +16,14 @@ from pathlib import Path
 import pytest
 
 from bitreplay._floor.children import end_with_parent, ending_children
+from bitreplay._floor.container import read_file
+from bitreplay.training import TrainedNetwork
 from tests.attack.scale import LONG
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 ROOT = Path(__file__).parents[2]
+EPOCHS = 40  # of a training that is ended while it lasts
 SECONDS = 10  # within which all processes must be gone
 
 # Everything that a command starts inherits this mark, by which it is found wherever it went.
@@ -141,9 +145,9 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]
 def test_a_training_on_two_devices_ends_whole(number: signal.Signals, tmp_path: Path) -> None:
     program, folder = tmp_path / "program.py", tmp_path / "training"
     program.write_text(TRAIN)
-    process, mark = started(program, folder, 100_000)
+    process, mark = started(program, folder, EPOCHS)
     try:
-        assert wait_until((folder / "log.csv").exists, 180), program.with_suffix(".log").read_text()
+        assert wait_until((folder / "checkpoint.safetensors").exists, 180), program.with_suffix(".log").read_text()
         assert len(processes(mark)) >= 3
         process.send_signal(number)
         assert wait_until(lambda: not processes(mark), SECONDS), processes(mark)
@@ -152,6 +156,14 @@ def test_a_training_on_two_devices_ends_whole(number: signal.Signals, tmp_path: 
             os.kill(left, signal.SIGKILL)
         process.wait()
     assert (folder / "checkpoint.safetensors").exists()
+    done = read_file(folder / "checkpoint.safetensors")[0]["epoch"]
+    assert 0 < done < EPOCHS
+    again, _ = started(program, folder, EPOCHS)  # the same command
+    assert again.wait() == 0
+    assert TrainedNetwork.load(folder).accuracy["plain"] is not None
+    assert not (folder / "checkpoint.safetensors").exists()
+    with (folder / "log.csv").open() as log:
+        assert [int(row["epoch"]) for row in csv.DictReader(log)] == list(range(1, EPOCHS + 1))
 
 
 @long_only
