@@ -28,7 +28,8 @@ SECONDS = 10  # within which all processes must be gone
 
 # Everything that a command starts inherits this mark, by which it is found wherever it went.
 TRAIN = """
-import os, sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without it
 from bitreplay.training import train_base, TrainingOptions
 from tests.training.problems import tiny_task
 if __name__ == "__main__":
@@ -37,7 +38,8 @@ if __name__ == "__main__":
                devices=2, progress=False)
 """
 COMPARE = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from bitreplay.runs import Specification, compare_learners
 from tests.runs.problems import digits
@@ -96,10 +98,11 @@ def test_a_worker_ends_with_its_parent() -> None:
         warnings.simplefilter("ignore", DeprecationWarning)  # Python's word on forks beside threads
         parent = os.fork()
         if not parent:
+            parent_of_worker = os.getpid()
             worker = os.fork()
             if not worker:
-                end_with_parent()
-                end_with_parent()  # a second job
+                end_with_parent(parent_of_worker)
+                end_with_parent(parent_of_worker)  # a second job
                 os.write(writing, str(os.getpid()).encode())
             time.sleep(60)
             os._exit(0)
@@ -109,6 +112,17 @@ def test_a_worker_ends_with_its_parent() -> None:
     assert wait_until(lambda: not alive(worker), SECONDS)
     os.close(reading)
     os.close(writing)
+
+
+def test_a_worker_whose_parent_was_gone_before_it_began_ends_at_once() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        worker = os.fork()
+        if not worker:
+            end_with_parent(os.getppid() + 1)
+            time.sleep(60)
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) == 128 + signal.SIGTERM
 
 
 def test_an_interrupted_parent_ends_its_workers_and_no_others() -> None:
