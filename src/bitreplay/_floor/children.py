@@ -22,13 +22,14 @@ GRACE = 5.0  # seconds that children have after a polite word
 _watching = threading.Lock()
 
 
-def end_with_parent() -> None:
+def end_with_parent(parent: int) -> None:
     """To be called in a worker: from now on it ends within a second of its parent.
+
+    The parent says who it is (its `os.getpid()`): it may be gone before the worker has imported all that it needs.
 
     A thread looks whether the process still has the parent that it had. Linux could send a signal instead, but when the
     parent's *thread* ends that started the worker, which pools of workers do not promise to keep.
     """
-    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -7,8 +7,10 @@ run of its own, and an interrupted comparison goes on with those that are missin
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -88,16 +90,16 @@ def compare_learners(
     output = Path(output).absolute()  # workers may have another working directory
     with _workers(dask, n_jobs):
         # Workers load data and encoder from the cache by themselves: sending them would copy all images.
-        run = run_learner if dask is not None else _run_in_worker
+        run = run_learner if dask is not None else partial(_run_in_worker, os.getpid())
         jobs = (delayed(run)(setting, *cell, output, train_accuracy=train_accuracy) for cell in grid)
         return _collect(Parallel(return_as="generator")(jobs), on_run)
 
 
 def _run_in_worker(
-    setting: Setting, specification: Specification, seed: int, output: Path, *, train_accuracy: bool
+    parent: int, setting: Setting, specification: Specification, seed: int, output: Path, *, train_accuracy: bool
 ) -> RunFolder:
     """A run in a process of this machine, which ends with the one that asked for it."""
-    end_with_parent()
+    end_with_parent(parent)
     return run_learner(setting, specification, seed, output, train_accuracy=train_accuracy)
 
 

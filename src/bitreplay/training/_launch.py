@@ -80,12 +80,12 @@ def launch(
     )
     work = partial(_train_and_save, job=job, classes=task.classes, about=about, before=before)
     with ending_children():
-        fabric.launch(partial(_in_child, work) if strategy == "ddp_spawn" else work)
+        fabric.launch(partial(_in_child, os.getpid(), work) if strategy == "ddp_spawn" else work)
 
 
-def _in_child(work: Callable[[Any], None], fabric: Any) -> None:
+def _in_child(parent: int, work: Callable[[Any], None], fabric: Any) -> None:
     """What a process for one device does: nothing that its parent does not live to see."""
-    end_with_parent()
+    end_with_parent(parent)
     work(fabric)
 
 
