@@ -1,7 +1,7 @@
-"""The walk of `bitreplay run --dataset digits --learner GBM` from the command line to the core, for readers of the code.
+"""The walk of `bitreplay run --dataset digits --learner GBM` from the command line to the core.
 
-Printed are the stack of our own functions at the first call of the core's `GBMState.learned`, and the files of ours that
-learning one more task passes through.
+Prints the stack of our own functions at the first call of `GBMState.learned`, and the files of ours that learning one
+more task passes through.
 
 Usage: python benchmarks/walk.py
 """
@@ -31,7 +31,7 @@ class Walk:
         self.task = 0
         self.learning: FrameType | None = None
 
-    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:  # noqa: D102
         if not frame.f_code.co_filename.startswith(ROOT):
             return
         name = _name(frame)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ class GBMOptions:
         n_threads(self.n_jobs)
         BinaryMemory(self.bits)  # refuses bits out of range
 
-    @property
+    @cached_property
     def em_options(self) -> EMOptions:
         """How mixtures are fitted: as `em` says, with `prototypes` of them per class."""
         return replace(self.em or EMOptions(), n_components=int(self.prototypes))
