@@ -47,7 +47,7 @@ def test_a_label_becomes_plain_and_stays_itself(given: Any, kept: Label) -> None
     assert len(memory) == 0
 
 
-@pytest.mark.parametrize("value", NO_LABELS, ids=repr)
+@pytest.mark.parametrize("value", NO_LABELS, ids=lambda value: type(value).__name__)
 def test_what_a_file_could_not_keep_is_no_label(value: Any) -> None:
     memory = random_memory(2, 10, {"cup": 1})
     before = state(memory)
