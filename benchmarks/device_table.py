@@ -126,8 +126,8 @@ def main() -> None:
     if lacking := missing("arm-none-eabi-gcc", "qemu-system-arm"):
         sys.exit(lacking)
     library = compile_library(Path(tempfile.mkdtemp()), "-O3")
-    print("| | D | K | q | bytes of all classes | bytes per class | RAM to enrol 100 samples | instructions to classify "
-          "| to enrol 100 samples | accuracy, % |")  # fmt: skip
+    print("| | D | K | q | bytes of all classes | bytes per class | RAM to enrol 100 samples "
+          "| instructions to classify | to enrol 100 samples | accuracy, % |")  # fmt: skip
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     if given.features is None:
         problems = [(digits(p), cases) for p, cases in ((1, ((1, 3), (8, 3))), (4, ((1, 3), (4, 3), (8, 2), (8, 3))))]
