@@ -172,7 +172,7 @@ def test_sentences_do_not_claim_more_than_is_known():
     single = " ".join(findings(gather(comparison(seeds=[0]))))
     assert "is best" not in single
     assert "has the highest average accuracy" in single
-    assert "All of this rests on one seed" in single
+    assert "All results rest on one seed" in single
     assert re.search(r"[\d,]+ test samples in the end: an accuracy may be off by \d+\.\d points", single)
     one_seed = [run(name, 0, accuracy) for name, accuracy in (("a", 0.8), ("b", 0.79), ("c", 0.3))]
     assert re.search(r"[ab] is not distinguishable from it on this test set\.", " ".join(findings(gather(one_seed))))
