@@ -91,7 +91,7 @@ class DeviceMemory:
         if not 1 <= len(bits) <= MOST_SAMPLES:
             raise DeviceError(Status.BAD_ARGUMENT, f"a class needs 1 to {MOST_SAMPLES} samples; got {len(bits)}")
         if label in self.labels:
-            raise DeviceError(Status.KNOWN_CLASS, f"class {label} is in the memory already; forget it first")
+            raise DeviceError(Status.KNOWN_CLASS, f"class {label} is already in the memory; forget it first")
         needed = self.nbytes // 4 + self.layout.class_words(self.layout.prototypes_for(len(bits)))
         if needed > self.capacity:
             raise DeviceError(Status.FULL, f"class {label} needs {needed} words in all; there are {self.capacity}")
@@ -109,7 +109,7 @@ class DeviceMemory:
         """4096 log p(z, k | c) of the best prototype of every class; columns in the order of `labels`."""
         bits = self._bits(samples)
         if not self._records:
-            raise DeviceError(Status.EMPTY, "the memory holds no class to decide between")
+            raise DeviceError(Status.EMPTY, "the memory holds no classes")
         table, top = self.layout.log_probabilities.astype(np.int64), self.layout.top
         codes = np.concatenate([record.codes for record in self._records])
         unset = table[top - codes]
@@ -161,7 +161,7 @@ class DeviceMemory:
         array([[0, 2, 7]], dtype=uint8)
         """
         if memory.fingerprint is None:
-            raise InputError("the memory is empty and its number of bits is not known yet")
+            raise InputError("the memory is empty and its number of bits is not yet known")
         if layout is None:
             layout = Layout(memory.n_features, memory.bits, fingerprint=short_fingerprint(memory.fingerprint))
         if (layout.features, layout.bits) != (memory.n_features, memory.bits):

@@ -20,7 +20,7 @@ KINDS = {"sizes": np.uint16, "counts": np.uint32, "weights": np.uint16}
 
 
 def to_content(table: PrototypeTable, fingerprint: Fingerprint) -> tuple[dict[str, Any], Tensors]:
-    """What a file says of a memory, and its tensors."""
+    """A memory's description for a file, and its tensors."""
     content = {"bits": table.bits, "fingerprint": fingerprint.to_json(), "labels": list(table.labels)}
     tensors = {
         "memory.codes": to_stream(table.codes, table.bits, table.n_features),
@@ -32,7 +32,7 @@ def to_content(table: PrototypeTable, fingerprint: Fingerprint) -> tuple[dict[st
 
 
 def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tuple[PrototypeTable, Fingerprint]:
-    """The memory's table and fingerprint; whatever does not fit together is refused. `name` is the file's."""
+    """The memory's table and fingerprint; inconsistent content is refused. `name` is the file's."""
     try:
         described = content["memory"]
         bits, fingerprint = check_bits(described["bits"]), Fingerprint(**described["fingerprint"])
@@ -45,10 +45,10 @@ def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tup
         sizes, counts, weights = (tensors[f"memory.{part}"] for part in KINDS)
         fitting = sizes.shape == counts.shape == (len(labels),) and len(set(labels)) == len(labels)
         if not fitting or weights.shape != (sizes.sum(),):
-            raise ValueError("labels, counts and weights do not fit together")
+            raise ValueError("labels, counts and weights are inconsistent")
         codes = from_stream(tensors["memory.codes"], bits, int(sizes.sum()), fingerprint.n_features)
     except (KeyError, TypeError, ValueError) as error:
-        raise FileFormatError(f"{name} does not hold a memory as this version writes it: {error}") from None
+        raise FileFormatError(f"{name} does not hold a memory in this version's format: {error}") from None
     table = PrototypeTable(
         bits, fingerprint.n_features, labels, tuple(counts.tolist()), tuple(sizes.tolist()), weights, codes
     )
