@@ -20,9 +20,10 @@ __all__ = ["Heaviside"]
 
 
 class Heaviside(Binarizer):
-    """f * d learned projections, each a bit that is set where the projection is at least 0 (sec. 3.3 of the paper).
+    """f * d learned projections, each giving a bit that is set where the projection is at least 0 (sec. 3.3 of the
+    paper).
 
-    A point-wise linear map, or 1x1 convolution where features come as maps (N, d, height, width). G sees the bits
+    A point-wise linear map, or a 1x1 convolution if features are maps (N, d, height, width). G sees the bits
     themselves. Untrained, it is a random projection.
 
     Parameters
@@ -68,7 +69,7 @@ class Heaviside(Binarizer):
         return nn.functional.linear(features.to(self.weight.dtype), self.weight, self.bias)
 
     def calibrate(self, features: npt.NDArray[Any]) -> None:
-        """Set the thresholds to the medians of the projections of `features`, for a projection that is not trained."""
+        """Set the thresholds to the medians of the projections of `features`, for an untrained projection."""
         with torch.no_grad():
             projected = self.project(torch.from_numpy(check_finite(features).astype(np.float32)))
             self.bias.sub_(torch.from_numpy(np.median(projected.numpy(), axis=0)))

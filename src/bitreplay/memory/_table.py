@@ -1,4 +1,4 @@
-"""The prototypes of all classes in one immutable table: every change makes a new one that shares the unchanged parts."""
+"""The prototypes of all classes in one immutable table: a change makes a new one that shares the unchanged parts."""
 
 from __future__ import annotations
 
