@@ -83,7 +83,7 @@ class Run:
         return self.bounds[-1]
 
     def record(self, bounds: Floats, done: int, *, converged: bool) -> None:
-        """Record the outcome of `done` more steps; ``bounds[s]`` is the objective after ``s`` of them, as far as known."""
+        """Record the outcome of `done` more steps; ``bounds[s]`` is the objective after ``s`` of them, if known."""
         self.bounds[self.steps :] = [float(bound) for bound in bounds]
         self.steps += done
         self.converged = converged
