@@ -1,4 +1,4 @@
-"""Carry out a phase of the training on the devices there are, in one process or several, and write down the network."""
+"""Run a phase of the training on the available devices, in one process or several, and save the network."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Precision = Literal["32-true", "bf16-mixed"]
 
 @dataclass(frozen=True)
 class Hardware:
-    """Where a training runs, and what it shows; none of it changes the result but the precision."""
+    """Where a training runs, and what it shows; only the precision affects the result."""
 
     accelerator: str
     devices: int
@@ -117,6 +117,6 @@ def _train_and_save(
 
 
 def _arrays(samples: Samples, classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Images, and the place of each one's class among `classes`."""
+    """Images, and the position of each one's class in `classes`."""
     place = {int(label): index for index, label in enumerate(classes)}
     return samples.images, np.array([place[int(label)] for label in samples.labels], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Trainings by name: sets of options, and the backbone that each was made for."""
+"""Named training presets: sets of options, and the backbone each was made for."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def count_steps(n_rows: int, batch_size: int, epochs: int) -> int:
 def shuffled_batches(
     rows: Rows, targets: Labels, batch_size: int, n_steps: int, generator: np.random.Generator
 ) -> Iterator[tuple[Features, Labels]]:
-    """This many batches from passes over all rows, each pass in another order; its last batch may be smaller."""
+    """`n_steps` batches from passes over all rows, each pass in another order; its last batch may be smaller."""
     step = 0
     while True:
         order = generator.permutation(len(rows))
