@@ -49,7 +49,7 @@ A claim of the paper *holds* or *does not hold* here if the difference exceeds t
 confidence for all claims of an experiment together (Holm), allowing for other seeds of the learner and other test
 samples. The interval after a difference is the 95 % interval for that difference alone.
 """
-EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and are marked. In them, claims were judged more leniently
+EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and marked. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
 with a thermometer, not the plain one; Heaviside networks were trained for fewer epochs than those with a thermometer
 (8 against 10); EWC is the variant that trains only the new outputs. Dates and durations are those of reading the runs,

@@ -1,9 +1,9 @@
-"""Caches: what took long to compute, kept in the user's cache directory under a hash of what determines it.
+"""Caches: expensive results, kept in the user's cache directory under a hash of what determines them.
 
-Beside the flow images → features → bits → memory/head → class, for everything along it: decoded images, trained
-backbones, features and bits. An entry is a folder `<root>/<kind>/<key>`. It appears whole or not at all, it may vanish
-at any time, and an entry that is incomplete counts as absent. What must last does not belong here. Names outside
-`__all__` are for the package itself, which alone makes entries and finds them.
+Alongside the flow images → features → bits → memory/head → class, for everything along it: decoded images, trained
+backbones, features and bits. An entry is a folder `<root>/<kind>/<key>`. It appears complete or not at all, it may be
+removed at any time, and an incomplete entry counts as absent. Nothing that must last belongs here. Names outside
+`__all__` are for the package itself, which alone makes and finds entries.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def cache_root() -> Path:
 def key(**what: Any) -> str:
     """A short hexadecimal hash of whatever determines an entry: numbers, text, lists and dicts of them.
 
-    The order of the arguments does not matter; tuples and lists are alike, and so are NumPy's numbers and Python's.
+    The order of the arguments does not matter; tuples and lists are equivalent, as are NumPy's numbers and Python's.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def key(**what: Any) -> str:
 
 
 def folder(kind: str, key: str) -> Path:
-    """Where the entry is, or would be; :func:`find` says whether it is there."""
+    """Where the entry is, or would be; :func:`find` says whether it exists."""
     for name, value in (("kind", kind), ("key", key)):
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", value):
             raise InputError(
@@ -107,7 +107,7 @@ def folder(kind: str, key: str) -> Path:
 
 
 def find(kind: str, key: str) -> Path | None:
-    """The entry's folder, if all of its files are there with the sizes that they had; it is then marked as used."""
+    """The entry's folder, if all of its files exist with their recorded sizes; it is then marked as used."""
     path = folder(kind, key)
     try:
         sizes: dict[str, int] = json.loads((path / META).read_bytes())["files"]
@@ -152,10 +152,10 @@ def building(kind: str, key: str, description: str = "") -> Iterator[Path]:
 
 @contextlib.contextmanager
 def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None]:
-    """As :func:`building`, for work so long that it should go on where a killed process stopped.
+    """As :func:`building`, for long work that should resume where a killed process stopped.
 
     The folder is found again by the next process that asks for the same entry, and only one process at a time works in
-    it; the others wait. Gives None where the entry is there, perhaps by now.
+    it; the others wait. Gives None if the entry exists, possibly made in the meantime.
     """
     target = folder(kind, key)
     working = target.with_name(f".{target.name}{PART}")
@@ -171,7 +171,7 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
 
 
 def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
-    """Note the files of an entry and move it into place."""
+    """Record the files of an entry and move it into place."""
     (temporary / META).unlink(missing_ok=True)  # of a process that was killed just before it moved the folder
     files = sorted(path for path in temporary.rglob("*") if path.is_file())
     sizes = {path.relative_to(temporary).as_posix(): path.stat().st_size for path in files}
@@ -181,7 +181,7 @@ def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
 
 
 def entries() -> list[Entry]:
-    """Everything in the cache, the unfinished included, by kind and the latest used first.
+    """Everything in the cache, including unfinished entries, by kind and most recently used first.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def entries() -> list[Entry]:
 
 
 def clean(kind: str | None = None, *, older_than_days: float | None = None, keys: Iterable[str] | None = None) -> int:
-    """Remove entries, all of them or those that meet every condition given; returns the bytes set free.
+    """Remove entries, all of them or those that meet every condition given; returns the bytes freed.
 
     Folders that a process may still be building stay: those written to within the last day.
 
@@ -211,7 +211,7 @@ def clean(kind: str | None = None, *, older_than_days: float | None = None, keys
     kind : str, optional
         Only entries of this kind.
     older_than_days : float, optional
-        Only entries that were last used so long ago.
+        Only entries that have not been used for this long.
     keys : iterable of str, optional
         Only entries with these keys.
 
@@ -237,7 +237,7 @@ def clean(kind: str | None = None, *, older_than_days: float | None = None, keys
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: NumPy's numbers and arrays, and paths."""
+    """Types that JSON lacks: NumPy's numbers and arrays, and paths."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Path):
@@ -257,7 +257,7 @@ def _move_into_place(temporary: Path, target: Path, kind: str, key: str) -> None
 
 
 def _discard(path: Path) -> bool:
-    """Remove a folder; it vanishes under its name at once, so that nobody finds half of it."""
+    """Remove a folder; it is renamed first, so that no one finds half of it."""
     doomed = path if path.name.endswith(PART) else part_beside(path)
     try:
         if doomed != path:

@@ -180,7 +180,9 @@ def test_sentences_do_not_claim_more_than_is_known():
     assert "no other method is distinguishable from it" in " ".join(findings(gather(near)))
     tied = [r for r in near if r.name == "a"] + [run("b", s, 0.8, bits_per_class=10) for s in (0, 1)]
     tied += [run("c", s, 0.3) for s in (0, 1)]
-    assert "is not distinguishable from it. Of these, b needs the least memory: 90 bit." in " ".join(findings(gather(tied)))
+    assert "not distinguishable from it. Of these, b needs the least memory: 90 bit." in " ".join(
+        findings(gather(tied))
+    )
     assert "pretrained" not in " ".join(findings(gather(comparison(notes={"pretrained": "no"}))))
 
 

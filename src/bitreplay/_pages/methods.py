@@ -182,7 +182,7 @@ def common_notes(methods: Sequence[MethodRuns]) -> dict[str, str]:
 
 
 def tasks_in_words(sizes: Sequence[int]) -> str:
-    """Task sizes as the field writes them, task 0 apart.
+    """Task sizes in the usual notation, task 0 separate.
 
     Examples
     --------
