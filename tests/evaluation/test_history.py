@@ -109,7 +109,7 @@ def test_processes_can_hand_it_over(history):
         ({"right": np.zeros((3, 5), dtype=int)}, r"right must have shape \(states, classes\) = \(3, 6\)"),
         ({"right": np.full((3, 6), 99)}, "right must lie between 0 and count"),
         ({"count": np.full((3, 6), 99)}, "count must be 0 where a class is not yet known"),
-        ({"confusion": np.zeros((6, 6), dtype=int)}, "confusion does not fit"),
+        ({"confusion": np.zeros((6, 6), dtype=int)}, "confusion does not match"),
         ({"confusion": np.zeros((5, 5), dtype=int)}, "confusion must be 6 x 6"),
     ],
 )

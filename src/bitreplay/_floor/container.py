@@ -1,7 +1,7 @@
-"""The file of a memory or a classifier: safetensors with a checksum, written whole or not at all.
+"""The file of a memory or a classifier: safetensors with a checksum, written atomically.
 
-`docs/format.md` describes every byte. Reading never executes anything: tensors and JSON only. Whatever is wrong with a
-file becomes a `FileFormatError` that says so, before anything is built from it.
+`docs/format.md` describes every byte. Reading never executes anything: tensors and JSON only. Any defect of a file
+raises a `FileFormatError` before anything is built from it.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     except (KeyError, TypeError, ValueError, OverflowError):
         raise FileFormatError(f"{name} is damaged: its checksum is missing") from None
     if hashlib.sha256(blank).digest() != raw[begin:end]:
-        raise FileFormatError(f"{name} is truncated or altered: its checksum does not fit its content")
+        raise FileFormatError(f"{name} is truncated or altered: its checksum does not match its content")
     try:
         tensors = safetensors.numpy.load(raw)
     except (safetensors.SafetensorError, KeyError, ValueError, TypeError) as error:
@@ -113,7 +113,7 @@ def _header(raw: bytes) -> dict[str, Any]:
 
 
 def _checksum_span(raw: bytes) -> tuple[int, int]:
-    """Where in the file the 32 bytes of the checksum are."""
+    """Position of the 32 bytes of the checksum in the file."""
     entry = _header(raw)[CHECKSUM]
     data = 8 + int.from_bytes(raw[:8], "little")
     begin, end = (data + int(offset) for offset in entry["data_offsets"])

@@ -1,4 +1,4 @@
-"""DeviceMemory: the memory as a device has it, and integer Bayes, the head that needs nothing else.
+"""DeviceMemory: the memory as on a device, and integer Bayes, the head that needs nothing else.
 
 In the flow images → features → bits → **memory/head → class** it is the whole second half, in integers: a class is
 enrolled by EM in integers, forgotten by moving words, and scored straight from the stored codes. `bitreplay.h` offers
@@ -38,7 +38,7 @@ class DeviceMemory:
     layout : Layout
         Width and code of the memory.
     capacity : int, optional
-        32-bit words that the device has for it; without limit by default.
+        32-bit words available on the device; unlimited by default.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class DeviceMemory:
 
     @property
     def words(self) -> Words:
-        """All that the device holds, as 32-bit words."""
+        """Everything the device holds, as 32-bit words."""
         parts = [record.to_words(self.layout) for record in self._records]
         return np.concatenate([np.empty(0, dtype=np.uint32), *parts])
 
@@ -125,7 +125,7 @@ class DeviceMemory:
         return scores
 
     def predict(self, samples: BitsLike) -> npt.NDArray[np.uint32]:
-        """The label with the best score, the first of equals."""
+        """The label with the best score; ties go to the first."""
         return np.asarray(np.array(self.labels, dtype=np.uint32)[self.scores(samples).argmax(axis=1)])
 
     def _bits(self, samples: BitsLike) -> PackedBits:
@@ -141,7 +141,7 @@ class DeviceMemory:
         return write_block(self._records, self.layout, integer("sequence", sequence, 0, 2**32 - 1))
 
     def load(self, block: bytes) -> int:
-        """Take over the classes of a block in the place of those that are here; returns its sequence number."""
+        """Replace the classes by those of a block; returns its sequence number."""
         records, sequence = read_block(block, self.layout)
         needed = sum(self.layout.class_words(len(record.weights)) for record in records)
         if needed > self.capacity:
@@ -166,7 +166,7 @@ class DeviceMemory:
             layout = Layout(memory.n_features, memory.bits, fingerprint=short_fingerprint(memory.fingerprint))
         if (layout.features, layout.bits) != (memory.n_features, memory.bits):
             raise InputError(
-                f"a memory of D = {memory.n_features}, q = {memory.bits} does not fit a layout of "
+                f"a memory of D = {memory.n_features}, q = {memory.bits} does not match a layout of "
                 f"D = {layout.features}, q = {layout.bits}"
             )
         made = cls(layout)
@@ -186,9 +186,9 @@ class DeviceMemory:
         Parameters
         ----------
         names : mapping from int to label, optional
-            What the device's labels stand for; those without a name keep their number.
+            Names of the device's labels; those without a name keep their number.
         fingerprint : Fingerprint, optional
-            What the bits mean; must be the one that the device's layout was made with.
+            What the bits mean; must be the one the device's layout was made with.
         """
         if fingerprint is not None and short_fingerprint(fingerprint) != self.layout.fingerprint:
             raise InputError(f"the device's bits have another fingerprint: {self.layout.fingerprint:08x}")

@@ -13,7 +13,7 @@ __all__ = ["BlockError", "DeviceError", "Status"]
 
 
 class Status(IntEnum):
-    """Answers of the C library; anything but `OK` means that nothing was changed.
+    """Answers of the C library; anything other than `OK` means that nothing was changed.
 
     Examples
     --------
