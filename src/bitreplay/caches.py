@@ -30,7 +30,7 @@ from bitreplay.errors import InputError
 __all__ = ["Entry", "cache_root", "clean", "entries"]
 
 META = "meta.json"  # written last: an entry without it is not complete
-IDLE_DAYS = 1.0  # ours: a `.part` folder that nothing was written to for so long belongs to nobody
+IDLE_DAYS = 1.0  # ours: a `.part` folder that was not written to for this long is abandoned
 
 
 @dataclass(frozen=True)

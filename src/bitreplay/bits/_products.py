@@ -16,9 +16,9 @@ from bitreplay.errors import InputError
 
 __all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
 
-FLOAT32_FEATURES = 1024  # ours: sums over so many bits keep five digits in float32; longer ones are made in float64
+FLOAT32_FEATURES = 1024  # ours: sums over this many bits keep five digits in float32; longer ones use float64
 MANY_ROWS = 512  # ours: for fewer rows building the tables takes longer than the product
-ROWS_AT_ONCE = 2048  # sums of so many rows stay in a second-level cache
+ROWS_AT_ONCE = 2048  # sums of this many rows stay in a second-level cache
 UNPACKED = 2**22  # elements of unpacked bits that are alive at once
 
 

@@ -45,7 +45,7 @@ def make_app() -> App:
         default_parameter=Parameter(
             name_transform=str,  # options are named as in Python: --train_accuracy
             consume_multiple=1,  # --seeds 0 1 2
-            negative=(),  # no --no-... and --empty-... beside every option
+            negative=(),  # no --no-... and --empty-... for every option
             allow_repeating=False,
             show_default=_default,
         ),

@@ -18,7 +18,7 @@ def learner_help(name: str) -> str:
     kind = type(Specification.parse(name).make(0))
     defaults = {option: str(one.default) for option, one in inspect.signature(kind).parameters.items()}
     about = parse(inspect.getdoc(kind) or "")
-    described = {  # options that a method inherits are described by whoever defines them
+    described = {  # options that a method inherits are described where they are defined
         option: entry
         for base in reversed(kind.__mro__)
         for entry in parse(inspect.cleandoc(base.__doc__ or "")).params

@@ -60,7 +60,7 @@ class EncodedDataset:
     train: EncodedSplit
     test: EncodedSplit
     class_names: tuple[str, ...]
-    source: str  # for people
+    source: str  # in readable form
 
 
 def load_decoded(

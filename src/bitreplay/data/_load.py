@@ -107,7 +107,7 @@ def find_source(
 
 def hub_identity(name: str, test_fraction: float, seed: int) -> dict[str, Any]:
     """What determines a data set from the Hub. Its revision is not included: once decoded, it works offline."""
-    if name in KNOWN:  # these have test splits of their own
+    if name in KNOWN:  # these have their own test splits
         return {"repository": KNOWN[name].repository}
     return {"repository": name, "test_fraction": test_fraction, "seed": seed}
 

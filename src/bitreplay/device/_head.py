@@ -42,7 +42,7 @@ class IntegerHead:
     Parameters
     ----------
     weights : ndarray of int8, shape (classes, 1 + squares, D)
-        Weights of each class: a row that counts as it is, and rows whose products are squared.
+        Weights of each class: a linear row, and rows whose products are squared.
     biases, scales : ndarray of int32, shape (classes, 1 + squares)
         A row's product with the bits is (sum of weights + bias) * scale.
     weight_bits : int

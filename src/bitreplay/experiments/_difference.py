@@ -148,7 +148,7 @@ def difference_of_shares(one: float, other: float, n_samples: int) -> Difference
     >>> str(difference_of_shares(0.8, 0.75, 1000))
     '+5.0 points (95 %: +1.3 to +8.7)'
     """
-    # One right and one wrong answer more than there were: no accuracy is certain because nobody erred.
+    # Add one correct and one wrong answer: no accuracy is certain just because no errors occurred.
     shares = [(share * n_samples + 1) / (n_samples + 2) for share in (one, other)]
     error = math.sqrt(sum(share * (1 - share) for share in shares) / n_samples)
     return Difference([one - other], error, n_samples)
@@ -177,8 +177,8 @@ def difference_of(statistic: Callable[[View], Sequence[float] | Floats]) -> Diff
     Parameters
     ----------
     statistic : callable
-        From a view, a function from a history to what is looked at of it, to one value per seed. It must look at
-        every history through the view.
+        Takes a view, a function from a history to the part under consideration, and returns one value per seed. It
+        must access every history through the view.
     """
     histories: list[History] = []
 

@@ -59,7 +59,7 @@ class Request:
     download: bool = False
     setting: Mapping[str, Any] = field(default_factory=dict)
     on_run: Callable[[RunFolder], None] | None = None
-    runs: list[RunFolder] = field(default_factory=list, repr=False)  # all that were asked for so far,
+    runs: list[RunFolder] = field(default_factory=list, repr=False)  # all requested so far,
     waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
     def compare(

@@ -24,14 +24,14 @@ from bitreplay.runs import COMPARISONS, Scale, Setting
 
 __all__ = ["TABLE_1", "main_table"]
 
-SINGLE = ("PASS", "IL2A", "FeTrIL", ONE + HEAVISIDE)  # K = 1 in table 1, beside GBM^T_1
+SINGLE = ("PASS", "IL2A", "FeTrIL", ONE + HEAVISIDE)  # K = 1 in table 1, besides GBM^T_1
 FAMILIES = {  # the categories of table 1; GBM with one prototype and with eight is one here
     "replay": ("iCaRL", "EEIL", "LUCIR"),
     "regularization": ("LwF-MC", "EWC"),
     "prototype": ("PASS", "IL2A", "FeTrIL"),
     "GBM": (ONE + HEAVISIDE, ONE, EIGHT + HEAVISIDE, EIGHT),
 }
-SETTINGS: dict[Scale, tuple[tuple[str, int], ...]] = {  # data set and T, the paper's columns that ours stand beside
+SETTINGS: dict[Scale, tuple[tuple[str, int], ...]] = {  # data set and T, the paper's columns next to ours
     "cpu": (("cifar100", 5),),  # five increments, but of 20 classes
     "paper": COLUMNS,
 }

@@ -37,7 +37,7 @@ SERIES = {  # with the letter of what varies
     "K closed": ("K", "over K, closed form"),
 }
 BELOW, ABOVE, RIGHT, LEFT = (0, -13, "center"), (0, 5, "center"), (6, -9, "left"), (-7, -3, "right")  # in points
-NAMED = {  # values that stand beside their points, and where
+NAMED = {  # values shown next to their points, and where
     "LR": {**dict.fromkeys((1, 10, 100), RIGHT), 500: BELOW},
     "q": {1: LEFT, 2: RIGHT, 3: RIGHT, 8: BELOW, 32: (-16, -13, "center")},
     "K": {16: ABOVE},

@@ -156,7 +156,7 @@ def _draw(points: Sequence[Point], on_front: Sequence[Point]) -> Figure:
         axes = made.subplots()
         axes.set_xscale("log")
         steps = [(point.memory, 100 * point.accuracy) for point in ordered]
-        across = [*steps, (max(memories), steps[-1][1])]  # nobody beyond is better
+        across = [*steps, (max(memories), steps[-1][1])]  # no method beyond is better
         axes.plot(
             *zip(*across, strict=True), color=INK, linewidth=1, drawstyle="steps-post", zorder=1, label="the front"
         )

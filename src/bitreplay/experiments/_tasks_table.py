@@ -26,7 +26,7 @@ LEARNERS = (ONE, EIGHT, CLOSED_FORM, RIVAL, SIMPLEST)
 DATASETS: dict[Scale, tuple[str, ...]] = {"cpu": ("cifar100",), "paper": ("cifar100", "tiny_imagenet")}
 Divisions = Mapping[int, Mapping[str, Any]]  # T, and the options of Setting that say so
 DIVISIONS: dict[Scale, Divisions] = {
-    # The paper's T = 20 is 40 + 20 x 3, which needs a network of its own: here 50 classes come first for every T.
+    # The paper's T = 20 is 40 + 20 x 3, which needs its own network: here 50 classes come first for every T.
     "cpu": {5: {"tasks": 5}, 10: {"tasks": 10}, 20: {"tasks": None, "sizes": [50, *[3, 2] * 10]}},
     "paper": {5: {"tasks": 5}, 10: {"tasks": 10}, 20: {"tasks": 20}},  # sec. 4.1; 20 tasks are 40 + 20 x 3
 }

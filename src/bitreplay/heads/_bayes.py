@@ -19,7 +19,7 @@ from bitreplay.mixture import linear_form
 
 __all__ = ["Bayes"]
 
-CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes want a wider one
+CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes need a wider one
 
 
 @dataclass(frozen=True)

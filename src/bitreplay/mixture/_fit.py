@@ -27,7 +27,7 @@ from bitreplay.mixture._torch_engine import TorchEngine
 
 __all__ = ["Mixture", "fit_mixtures"]
 
-BATCH_BYTES = 64 * 2**20  # on other devices the starts of so many classes are batched: bounds the memory at D = 12544
+BATCH_BYTES = 64 * 2**20  # on other devices, bounds how many classes' starts are batched: the memory at D = 12544
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.rando
     centroids = [engine.centroid(i) for i in range(len(engine.n_samples))]
     sizes = [options.components_for(n) for n in engine.n_samples]
 
-    # Warm-up: a few steps of every start; the best by objective at that point goes on.
+    # Warm-up: a few steps of every start; the best by objective at that point continues.
     runs = [
         run
         for i in range(len(centroids))

@@ -38,7 +38,7 @@ class Run:
     lanes: Floats  # (K / 8, D padded, 8) prototypes; what does not exist is 0
     lane_weights: Floats  # (K / 8, 8)
     lane_counts: Floats  # (K / 8, 8) samples that each component rested on in the last M-step
-    bounds: list[float] = field(default_factory=list)  # objective per sample after so many steps (re-seedings included)
+    bounds: list[float] = field(default_factory=list)  # objective per sample after each step (including re-seedings)
     reseeded: list[int] = field(default_factory=list)  # steps at which components were re-seeded or dropped
     steps: int = 0
     converged: bool = False

@@ -60,7 +60,7 @@ def launch(
     network = first_network(subject, phase.binarizer) if start is None else next_network(start, subject, phase)
     data = (*_arrays(task.train, task.classes), *_arrays(task.test, task.classes))
     job = Job(network, phase, options, prepared, *data, subject.seed, folder, key, hardware.progress)
-    # What the file says beside what the training finds out.
+    # What the file says besides what the training measures.
     about = (subject.name, dict(subject.backbone_options), dict(description))
     before = {} if start is None else start.accuracy
 

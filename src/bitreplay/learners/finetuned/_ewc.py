@@ -32,7 +32,7 @@ __all__ = ["EWC", "diagonal_fisher", "elastic_penalty"]
 
 Outputs = Literal["new", "all"]
 
-SAMPLES = 4  # what a seed is for, beside those of the base
+SAMPLES = 4  # what a seed is for, in addition to those of the base
 
 
 def diagonal_fisher(network: GrowingNetwork, pixels: torch.Tensor) -> dict[str, torch.Tensor]:

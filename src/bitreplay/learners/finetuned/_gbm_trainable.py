@@ -196,7 +196,7 @@ class TrainableGBM(FineTunedLearner):
             moved = followed(state.memory, *flip_rates(before.unpack(), bits.unpack()))
             state = replace(state, memory=moved)
         samples: dict[Label, PackedBits] = {int(label): bits[targets == label] for label in np.unique(targets)}
-        self._learned = state.learned(samples)  # adds the new classes, and makes the head anew for all
+        self._learned = state.learned(samples)  # adds the new classes, and recomputes the head for all
         content, rest, tensors = state_content(self._learned)
         return {**tensors, "content": to_text({**content, "state": rest})}
 

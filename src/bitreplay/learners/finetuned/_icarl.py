@@ -100,7 +100,7 @@ class ICaRL(WithExemplars):
 
     def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
         kept = super()._remember(network, images, targets)
-        if self.output == "nme":  # anew for all classes: the features have moved
+        if self.output == "nme":  # recomputed for all classes: the features have changed
             features = self._directions(network, kept["exemplars"])
             classes = np.unique(kept["exemplar_targets"])
             means = np.stack([features[kept["exemplar_targets"] == c].mean(axis=0) for c in classes])

@@ -130,7 +130,7 @@ class GBM(MemoryAndHead):
             weights=self.weights or em.weights,
             objective=self.objective or em.objective,
         )
-        # Only classes are asked for, so nothing needs a temperature.
+        # Only classes are predicted, so no temperature is needed.
         return GBMOptions(self.prototypes, self.bits, heads[self.head], em, calibrate=False, n_jobs=self.n_jobs)
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
