@@ -103,7 +103,7 @@ def test_processes_can_hand_it_over(history):
         ({"working_set_bits": (1, 2, True)}, "working_set_bits must be an integer"),
         ({"seconds": (1, 2, float("nan"))}, "seconds must be numbers of at least 0; got nan"),
         ({"learner": ""}, "learner must be a name"),
-        ({"notes": {"pretrained": True}}, "notes must be text"),
+        ({"notes": {"pretrained": True}}, "notes must map text to text"),
         ({"train_count": None}, "belong together"),
         ({"right": np.zeros((3, 6))}, "right must be a table of integers; got float64"),
         ({"right": np.zeros((3, 5), dtype=int)}, r"right must have shape \(states, classes\) = \(3, 6\)"),
