@@ -163,7 +163,7 @@ def test_enrol_takes_bits_in_any_form_and_few_samples() -> None:
 def test_the_number_of_bits_comes_from_the_first_class_or_the_fingerprint() -> None:
     memory = BinaryMemory(3)
     assert memory.fingerprint is None
-    with pytest.raises(InputError, match="not known yet"):
+    with pytest.raises(InputError, match="not yet known"):
         _ = memory.n_features
     memory.add("cup", random_mixture(np.random.default_rng(0), 1, 24))
     assert memory.n_features == 24

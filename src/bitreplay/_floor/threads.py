@@ -1,7 +1,7 @@
-"""Threads: how many are asked for, and how libraries are kept to that number.
+"""Threads: how many are requested, and how libraries are limited to that number.
 
 `n_jobs` is scikit-learn's: None means one, -1 all cores. Matrices of a few thousand rows are multiplied fastest by one
-thread, and on busy cores threads wait for each other: what is small uses one, whatever the machine has.
+thread, and on busy cores threads wait for each other: small problems use one, whatever the machine has.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SMALL = 2**20  # ours: parameters of a layer that one thread trains fastest
 
 
 def n_threads(n_jobs: Any) -> int:
-    """How many threads scikit-learn's `n_jobs` asks for: None means one, -1 all cores.
+    """How many threads scikit-learn's `n_jobs` requests: None means one, -1 all cores.
 
     Examples
     --------
@@ -98,5 +98,5 @@ def blas_threads(n: int) -> Iterator[None]:
 
 @cache
 def _controller() -> ThreadpoolController:
-    """The libraries that are loaded; looking for them takes longer than a small product."""
+    """The loaded libraries; finding them takes longer than a small product."""
     return ThreadpoolController()

@@ -1,7 +1,7 @@
 """Packed binary matrices, what their bits mean, and their products with dense matrices.
 
-In the flow images → features → **bits** → memory/head → class this is the form in which embeddings are kept and
-counted.
+In the flow images → features → **bits** → memory/head → class this is the form in which embeddings are stored
+and counted.
 """
 
 from bitreplay.bits._fingerprint import Fingerprint

@@ -1,7 +1,7 @@
-"""The product of packed bits with a dense matrix: the step **bits → head** → class, and what every score is made of.
+"""The product of packed bits with a dense matrix: the step **bits → head** → class, and the basis of every score.
 
-Few rows are unpacked and multiplied by BLAS, which needs no compiler in the process. Many rows are multiplied as they
-are: no unpacked copy is made, and a row's result does not depend on the rows beside it (times in docs/speed.md).
+Few rows are unpacked and multiplied by BLAS, which needs no compiler in the process. Many rows are multiplied in
+packed form: no unpacked copy is made, and a row's result does not depend on its neighbours (times in docs/speed.md).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from bitreplay.errors import InputError
 
 __all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
 
-FLOAT32_FEATURES = 1024  # ours: sums over so many bits keep five digits in float32; longer ones are made in float64
+FLOAT32_FEATURES = 1024  # ours: sums over this many bits keep five digits in float32; longer ones use float64
 MANY_ROWS = 512  # ours: for fewer rows building the tables takes longer than the product
-ROWS_AT_ONCE = 2048  # sums of so many rows stay in a second-level cache
+ROWS_AT_ONCE = 2048  # sums of this many rows stay in a second-level cache
 UNPACKED = 2**22  # elements of unpacked bits that are alive at once
 
 
@@ -55,7 +55,7 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
 
 
 def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Slices of rows that are small enough to be unpacked."""
+    """Slices of rows small enough to be unpacked."""
     size = max(1, UNPACKED // max(1, n_features))
     for begin in range(0, n_rows, size):
         yield slice(begin, min(begin + size, n_rows))

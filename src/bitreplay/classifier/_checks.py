@@ -1,4 +1,4 @@
-"""Checks what a user hands to the classifier, before anything is changed by it."""
+"""Checks the user's input to the classifier before anything changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Inputs = Array | PackedBits
 
 
 def input_of(X: Any, *, takes_bits: bool) -> tuple[Inputs, int, Array | None]:
-    """The first call's features as a float32 matrix, or packed bits as they are; their number and their names."""
+    """The first call's features as a float32 matrix, or packed bits unchanged; their number and their names."""
     if isinstance(X, PackedBits):
         return _checked_bits(X, takes_bits=takes_bits), X.n_features, None
     probe = _probe()
@@ -37,7 +37,7 @@ def input_of(X: Any, *, takes_bits: bool) -> tuple[Inputs, int, Array | None]:
 
 
 def check_features(X: Any, fitted: Fitted, *, takes_bits: bool) -> Inputs:
-    """Features like those of the first call, as a float32 matrix; or packed bits as they are."""
+    """Features like those of the first call, as a float32 matrix; or packed bits unchanged."""
     if isinstance(X, PackedBits):
         bits = _checked_bits(X, takes_bits=takes_bits)
         if X.n_features != fitted.n_features_in:
@@ -53,7 +53,7 @@ def check_features(X: Any, fitted: Fitted, *, takes_bits: bool) -> Inputs:
 
 
 def _probe() -> Any:
-    """Something that scikit-learn can note features on: the estimator itself must not change before all is well."""
+    """A stand-in on which scikit-learn records features: the estimator must not change before all checks pass."""
     return type("GBMClassifier", (BaseEstimator,), {})()
 
 
@@ -95,7 +95,7 @@ def check_labels(
     kinds = {isinstance(label, str) for label in known}
     kinds |= {isinstance(label, str) for label in vector} if vector.dtype == object else {vector.dtype.kind in "US"}
     if len(kinds) > 1:
-        raise InputError("labels must be all text or all numbers, in this call and those before")
+        raise InputError("labels must be all text or all numbers, in this and all earlier calls")
     distinct, which = np.unique(vector, return_inverse=True)
     labels = [as_label(label) for label in distinct]
     if classes is not None:

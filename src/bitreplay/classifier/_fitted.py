@@ -1,4 +1,4 @@
-"""What `fit` found out, in one object that never changes: readers take it once, writers replace it once."""
+"""The result of `fit` in one immutable object: readers take it once, writers replace it once."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Fitted:
-    """The core's state, and what scikit-learn wants to know of the features.
+    """The core's state, and what scikit-learn needs to know about the features.
 
     Parameters
     ----------
     state : GBMState
         Binarizer, memory, head, seed and temperature.
     n_features_in : int
-        Features, or bits where these are given.
+        Number of features, or of bits if bits are given.
     feature_names_in : ndarray, optional
-        Their names, where they have some.
+        Their names, if any.
     """
 
     state: GBMState
@@ -44,17 +44,17 @@ class Fitted:
 
     @cached_property
     def order(self) -> npt.NDArray[np.intp]:
-        """Columns of the scores that bring classes into the order of `classes`."""
+        """Column order that sorts the scores as `classes`."""
         return np.argsort(label_array(self.state.labels))
 
     def with_state(self, state: GBMState) -> Fitted:
-        """The same features, and another state; classes that cannot be sorted are refused."""
+        """The same features with another state; classes that cannot be sorted are refused."""
         fitted = replace(self, state=state)
         _ = fitted.classes
         return fitted
 
     def bits(self, features: Array | PackedBits) -> PackedBits:
-        """Features as bits; packed bits as they are."""
+        """Features as bits; packed bits unchanged."""
         return features if isinstance(features, PackedBits) else self.state.binarizer.pack(features)
 
     def scores(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
@@ -79,7 +79,7 @@ class FittedAttributes:
 
     def _known(self, attribute: str) -> Fitted:
         if self._fitted is None:
-            raise AttributeError(f"{type(self).__name__} has no attribute {attribute!r} before it was fitted")
+            raise AttributeError(f"{type(self).__name__} has no attribute {attribute!r} before it is fitted")
         return self._fitted
 
     @property
@@ -89,12 +89,12 @@ class FittedAttributes:
 
     @property
     def memory_(self) -> Any:
-        """All that is kept of the classes, a :class:`BinaryMemory`."""
+        """Everything stored about the classes, a :class:`BinaryMemory`."""
         return self._known("memory_").state.memory
 
     @property
     def head_(self) -> Any:
-        """The head that was computed from the memory, with its options as they were decided."""
+        """The head computed from the memory, with its chosen options."""
         return self._known("head_").state.head
 
     @property
@@ -104,7 +104,7 @@ class FittedAttributes:
 
     @property
     def temperature_(self) -> float | None:
-        """What scores are divided by before they become probabilities; None until calibrated."""
+        """Divisor of the scores before they become probabilities; None until calibrated."""
         return self._known("temperature_").state.temperature
 
     @property
@@ -114,7 +114,7 @@ class FittedAttributes:
 
     @property
     def feature_names_in_(self) -> Array:
-        """Names of the features, where they have some."""
+        """Names of the features, if any."""
         names = self._known("feature_names_in_").feature_names_in
         if names is None:
             raise AttributeError(f"the features that {type(self).__name__} has seen have no names")

@@ -1,4 +1,4 @@
-"""`bitreplay data`: which data sets there are, and where the others would come from."""
+"""`bitreplay data`: which data sets are available, and where to get the others."""
 
 from __future__ import annotations
 
@@ -22,4 +22,4 @@ def data() -> None:
         table.add_row(escape(entry.name), *numbers, where, escape(entry.how))
     console = Console()
     console.print(table)
-    console.print("Any folder of images works too: --dataset FOLDER, with a folder for every class.")
+    console.print("Any folder of images works too: --dataset FOLDER, with one subfolder per class.")

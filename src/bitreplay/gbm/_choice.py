@@ -1,7 +1,7 @@
-"""What is decided on held-out samples of the first call: the head's open options, and the temperature of its scores.
+"""Choices made on held-out samples of the first call: the head's open options, and the temperature of its scores.
 
-A fifth of every class is set aside, the mixtures are fitted to the rest once, and every decision is judged by how
-likely it makes the samples that were set aside. Test data is never looked at, and nothing is decided again later.
+A fifth of every class is held out, the mixtures are fitted to the rest once, and every choice maximises the likelihood
+of the held-out samples. Test data is never used, and no choice is revised later.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Scores = npt.NDArray[np.float64]
 
 
 class HeldOut(NamedTuple):
-    """Samples by class: those that mixtures are fitted to, and those set aside."""
+    """Samples by class: those to fit mixtures to, and those held out."""
 
     kept: dict[Label, PackedBits]
     held: dict[Label, PackedBits]
 
     @property
     def n_held(self) -> int:
-        """Samples set aside."""
+        """Number of held-out samples."""
         return sum(map(len, self.held.values()))
 
 
 def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
-    """Set a fifth of every class aside, rounded down.
+    """Hold out a fifth of every class, rounded down.
 
     Examples
     --------
@@ -59,14 +59,14 @@ def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
 
 
 def choose_options(head: Head, score: Callable[[Head], Scores], targets: Targets) -> tuple[Head, Scores]:
-    """Decide a head's open options one after the other, each by the likelihood of held-out targets.
+    """Choose a head's open options one after another, each by the likelihood of held-out targets.
 
-    Returns the head with its options decided, and its scores of the held-out samples.
+    Returns the head with its options set, and its scores of the held-out samples.
 
     Parameters
     ----------
     head : Head
-        With options left open.
+        With open options.
     score : callable
         Fits a head and scores the held-out samples.
     targets : ndarray

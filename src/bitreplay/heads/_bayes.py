@@ -1,4 +1,4 @@
-"""The mixtures' own posterior: no training, no solving; the class under whose mixture the bits are likeliest."""
+"""The mixtures' own posterior: no training, no solving; picks the mixture with the highest likelihood."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from bitreplay.mixture import linear_form
 
 __all__ = ["Bayes"]
 
-CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes want a wider one
+CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes need a wider one
 
 
 @dataclass(frozen=True)
 class Bayes(FromMemory):
-    """log p(z | c) under each class's mixture, every class being equally likely beforehand.
+    """log p(z | c) under each class's mixture, with equal priors for all classes.
 
     Parameters
     ----------
     clamp : float, optional
-        Prototypes are kept in [clamp, 1 - clamp]. Left open, it is chosen on held-out samples of the first call that
+        Prototypes are clamped to [clamp, 1 - clamp]. If None, it is chosen on held-out samples of the first call that
         has enough of them, and is 0.08 until then.
 
     Examples
@@ -53,9 +53,9 @@ class Bayes(FromMemory):
             number("clamp", self.clamp, above=0, below=0.5)
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
-        """Read the mixtures off the memory, which takes no time."""
+        """Read the mixtures from the memory, which takes no time."""
         if not len(memory):
-            raise InputError("the memory holds no class to decide between")
+            raise InputError("the memory holds no classes")
         mixtures = [memory.mixture(label) for label in memory.labels]
         forms = [linear_form(m.prototypes, m.weights, CLAMP if self.clamp is None else self.clamp) for m in mixtures]
         sizes = [len(m.weights) for m in mixtures]

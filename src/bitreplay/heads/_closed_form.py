@@ -61,11 +61,11 @@ class ClosedForm(FromMemory):
     Parameters
     ----------
     blend : float, optional
-        a in [0, 1]: how much of the correlations is shared by all classes.
+        a in [0, 1]: the share of the correlations that is common to all classes.
     ridge : float, optional
-        lam > 0: how much of the mean variance is added to every feature.
+        lam > 0: the share of the mean variance added to every feature.
 
-    What is left open is chosen on held-out samples of the first call that has enough of them
+    Options that are None are chosen on held-out samples of the first call that has enough of them
     (:mod:`bitreplay.gbm`), and is 0.8 and 0.05 until then.
 
     Examples
@@ -96,9 +96,9 @@ class ClosedForm(FromMemory):
             number("ridge", self.ridge, above=0)
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
-        """Solve for all classes of the memory: a new class changes what all of them share."""
+        """Solve for all classes of the memory: a new class changes the part they share."""
         if not len(memory):
-            raise InputError("the memory holds no class to decide between")
+            raise InputError("the memory holds no classes")
         blend, ridge = BLEND if self.blend is None else self.blend, RIDGE if self.ridge is None else self.ridge
         moments = [Moments.of(memory.mixture(label)) for label in memory.labels]
         n_classes, widest = len(moments), max(len(m.between) for m in moments)
@@ -163,9 +163,9 @@ class ClosedForm(FromMemory):
 
     @property
     def rows(self) -> tuple[npt.NDArray[np.float32], Floats]:
-        """Weights (n_c, 1 + K, D) and offsets (n_c, 1 + K) of every class, for those who compute scores elsewhere.
+        """Weights (n_c, 1 + K, D) and offsets (n_c, 1 + K) of every class, for computing scores elsewhere.
 
-        With r its products with the bits, offsets added, a class's score is ``r[0] + (r[1:] ** 2).sum()``.
+        With r the products of its weights with the bits plus offsets, a class's score is ``r[0] + (r[1:] ** 2).sum()``.
         """
         if not self._n_classes:
             raise InputError("the head has not been fitted to a memory yet")
@@ -183,11 +183,11 @@ class ClosedForm(FromMemory):
 
 
 def _gram(rows: Floats, factor: float) -> Floats:
-    """``factor * rows @ rows.T``; only the lower triangle is right, in half of the time."""
+    """``factor * rows @ rows.T``; only the lower triangle is valid, in half the time."""
     return np.asarray(linalg.blas.dsyrk(factor, rows.T, trans=1, lower=1))
 
 
 def _solve_positive(matrix: Floats, right: Floats) -> Floats:
-    """Solve with a positive definite matrix, of which the lower triangle is read and overwritten."""
+    """Solve with a positive definite matrix; its lower triangle is read and overwritten."""
     factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
     return np.asarray(linalg.cho_solve(factor, right, check_finite=False))

@@ -1,4 +1,4 @@
-"""G, the network of the replay head: how it is made."""
+"""How G, the network of the replay head, is made."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Prepares draws from some classes of a memory, **memory → head**, and keeps what it prepared for the next batch.
+"""Prepares draws from some classes of a memory, **memory → head**, and keeps the preparation for the next batch.
 
-A training loop draws from the same classes thousands of times: which rows of the table they own, how likely each
-prototype is and which class it stands for is worked out once.
+A training loop draws from the same classes thousands of times: the rows of the table they own, the probability of each
+prototype and the class it represents are worked out once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_DRAWERS = 8  # combinations of classes that are kept ready to be drawn from
 
 
 class Drawer(NamedTuple):
-    """A sampler of some classes, and what each of its prototypes stands for."""
+    """A sampler of some classes, and the class of each of its prototypes."""
 
     sampler: Sampler
     positions: npt.NDArray[np.int64]  # of the class among the memory's labels
@@ -33,7 +33,7 @@ class Drawer(NamedTuple):
 
 
 class Drawers:
-    """The drawers of one table, made when they are first asked for."""
+    """The drawers of one table, made on first use."""
 
     def __init__(self, table: PrototypeTable) -> None:
         self._table = table
@@ -54,7 +54,7 @@ class Drawers:
         table = self._table
         chosen = table.labels if classes is None else classes
         if not chosen:
-            raise InputError("there is no class to draw from")
+            raise InputError("there are no classes to draw from")
         if len(set(chosen)) != len(chosen):
             raise InputError(f"a class is named twice: {list(chosen)}")
         at = [table.position(label) for label in chosen]

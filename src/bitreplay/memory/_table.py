@@ -1,6 +1,4 @@
-"""The prototypes of all classes in one table that never changes: every change makes a new table and shares what stayed
-the same.
-"""
+"""The prototypes of all classes in one immutable table: a change makes a new one that shares the unchanged parts."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ class PrototypeTable:
             object.__setattr__(self, "codes", empty_codes(self.bits, self.n_features))
 
     def position(self, label: Any) -> int:
-        """Where in `labels` a class stands."""
+        """Position of a class in `labels`."""
         try:
             return self.labels.index(label)
         except ValueError:
@@ -56,7 +54,7 @@ class PrototypeTable:
         return slice(begin, begin + self.sizes[position])
 
     def mixture(self, label: Label) -> Mixture:
-        """The mixture of a class with the values that its codes stand for."""
+        """The mixture of a class with the values that its codes represent."""
         position = self.position(label)
         rows = self.rows(position)
         prototypes = decode(self.codes[rows], self.bits, self.n_features)
@@ -84,10 +82,10 @@ class PrototypeTable:
         return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
 
     def with_classes(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
-        """A table with further classes behind those that it has, whose codes are not touched."""
+        """A table with more classes after the existing ones, whose codes do not change."""
         for label, mixture in mixtures.items():
             if label in self.labels:
-                raise InputError(f"class {label!r} is in the memory already; remove it first, or merge")
+                raise InputError(f"class {label!r} is already in the memory; remove it first, or merge")
             check_mixture(label, mixture, self.n_features)
         return replace(
             self,
@@ -112,7 +110,7 @@ class PrototypeTable:
         )
 
     def replaced(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
-        """A table with other mixtures in the place of classes that it has."""
+        """A table with the mixtures of existing classes replaced."""
         for label in mixtures:
             self.position(label)
         table = PrototypeTable(self.bits, self.n_features)
@@ -133,9 +131,9 @@ class PrototypeTable:
 
 
 def by_label(values: Mapping[Label, Value], kind: type = object) -> dict[Label, Value]:
-    """What belongs to each class, under plain labels; anything that is not of a `kind` is refused."""
+    """The value of each class, under plain labels; values that are not of `kind` are refused."""
     if not isinstance(values, Mapping):
-        raise InputError(f"a dictionary from labels to what belongs to them is expected; got {type(values).__name__}")
+        raise InputError(f"expected a dictionary from labels to values; got {type(values).__name__}")
     named = {as_label(label): value for label, value in values.items()}
     for label, value in named.items():
         if not isinstance(value, kind):
@@ -160,4 +158,4 @@ def check_mixture(label: Any, mixture: Mixture, n_features: int) -> None:
     if weights.dtype.kind not in "biuf" or not (weights > 0).all() or not np.isfinite(weights).all():
         raise InputError(f"the mixing weights of class {label!r} must be positive")
     if not isinstance(mixture.count, int | np.integer) or not 1 <= mixture.count < 2**32:
-        raise InputError(f"the count of class {label!r} must be a positive integer under 2^32; got {mixture.count!r}")
+        raise InputError(f"the count of class {label!r} must be a positive integer below 2^32; got {mixture.count!r}")

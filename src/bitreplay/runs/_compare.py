@@ -1,7 +1,7 @@
 """A comparison: several learners with several seeds on one setting, on this machine or on a cluster.
 
 The encoder is trained and its features are computed once, before the learners start; then every (learner, seed) is a
-run of its own, and an interrupted comparison goes on with those that are missing.
+separate run, and an interrupted comparison resumes with those that are missing.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def compare_learners(
     Parameters
     ----------
     setting : Setting
-        What all share.
+        What all runs share.
     specifications : sequence of Specification
         The learners.
     seeds : sequence of int
         Seeds of the learners.
     output : Path
-        The runs' folders go there.
+        Folder for the runs.
     train_accuracy : bool
         Also measure accuracy on the training samples of all classes seen.
     n_jobs : int
@@ -114,7 +114,7 @@ def _collect(runs: Iterable[RunFolder], on_run: Callable[[RunFolder], None] | No
 
 @contextlib.contextmanager
 def _workers(dask: str | None, n_jobs: int) -> Iterator[None]:
-    """Where joblib's jobs run."""
+    """The backend that runs joblib's jobs."""
     if dask is None:
         with parallel_config(backend="loky", n_jobs=n_jobs), warnings.catch_warnings():
             # Workers whose memory has grown are replaced between two runs, and joblib warns of it: nothing is lost.
