@@ -17,7 +17,7 @@ test: $(READY)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest -n 2 --dist worksteal
 
 # The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
 test-device: $(READY)
