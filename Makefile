@@ -18,7 +18,7 @@ test: $(READY)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/pytest
 
-# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about half an hour on two cores.
+# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about twenty minutes on two busy cores.
 attack: $(READY)
 	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
 
