@@ -28,7 +28,7 @@ FUZZ_RUNS ?= 10000000
 fuzz-device: $(READY)
 	$(MAKE) -C fuzz PYTHON=$(abspath $(VENV))/bin/python RUNS=$(FUZZ_RUNS)
 
-# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about half an hour on two cores.
+# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about twenty minutes on two busy cores.
 attack: $(READY)
 	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
 

@@ -108,9 +108,9 @@ def folder(kind: str, key: str) -> Path:
 
 
 def find(kind: str, key: str, *, verify: bool = True) -> Path | None:
-    """The entry's folder, if all of its files are there as they were written; it is then marked as used.
+    """The entry's folder, then marked as used, if all files are as they were written; else it is removed with a word.
 
-    A damaged entry is removed with a warning, and is then absent. Without `verify` only sizes are compared, for lists.
+    Without `verify` only sizes are compared, for lists.
     """
     path = folder(kind, key)
     if not path.is_dir():
@@ -147,8 +147,7 @@ def building(kind: str, key: str, description: str = "") -> Iterator[Path]:
             temporary.mkdir(parents=True)
         except (FileExistsError, NotADirectoryError, PermissionError) as error:
             raise InputError(
-                f"cannot write to the cache {cache_root()} ({error.strerror}); "
-                "set $BITREPLAY_CACHE to a folder that can be written to"
+                f"cannot write to {target.parent} ({error.strerror}); set $BITREPLAY_CACHE to a folder that can be"
             ) from None
     remove_stray_parts(target.parent)
     try:

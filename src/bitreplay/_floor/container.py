@@ -81,7 +81,9 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     >>> content["kind"], content["memory"]["labels"], tensors["memory.codes"].nbytes  # 2 prototypes of 64 times 3 bits
     ('memory', ['mug'], 48)
     """
-    raw = memoryview(Path(path).read_bytes())
+    with Path(path).open("rb") as file:
+        room = memoryview(bytearray(os.fstat(file.fileno()).st_size))  # tensors are views of it, and may be written to
+        raw = room[: file.readinto(room)]
     name = os.fspath(path)
     try:
         header = _header(raw)

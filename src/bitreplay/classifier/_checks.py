@@ -63,8 +63,14 @@ def _validated(probe: Any, X: Any, *, reset: bool) -> Array:
         raise InputError(f"X must be a matrix of numbers; got an array of records with {', '.join(names)}")
     try:
         return np.asarray(validate_data(probe, values, reset=reset, dtype=np.float32))
-    except (TypeError, ValueError) as error:  # scikit-learn has both for what it cannot use
+    except TypeError as error:
+        raise _TypeInputError(str(error)) from None
+    except ValueError as error:
         raise InputError(str(error)) from None
+
+
+class _TypeInputError(InputError, TypeError):
+    """For what scikit-learn's users know as a TypeError, such as sparse matrices and objects."""
 
 
 def _checked_bits(X: PackedBits, *, takes_bits: bool) -> PackedBits:

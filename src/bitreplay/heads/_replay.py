@@ -25,7 +25,7 @@ from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
 from bitreplay.heads._batches import balanced_rows
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, check_layers, make_layers
+from bitreplay.heads._network import MakeModule, check_saved, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
@@ -277,10 +277,7 @@ class Replay:
     ) -> Replay:
         """G with its saved parameters."""
         n_inputs = memory.n_features // binarizer.bits_per_feature
-        if any(value.dtype.kind == "f" and not np.isfinite(value).all() for value in tensors.values()):
-            raise InputError("the parameters of G must be finite")
-        if self.module is None:  # or a few bytes that declare a wide layer would reserve gigabytes
-            check_layers(n_inputs, self.hidden, len(memory), {name: value.shape for name, value in tensors.items()})
+        check_saved(tensors, None if self.module else [n_inputs, *self.hidden, len(memory)])
         network = replace(self, _network=None)._grown(n_inputs, memory.labels, seed)
         network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
         return replace(self, _network=network.eval(), _labels=memory.labels, _binarizer=binarizer)
