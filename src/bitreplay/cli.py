@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from bitreplay._words import printable
 from bitreplay.errors import BitreplayError
 
 __all__ = ["main"]
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(message: str, *more: str) -> int:
-    print(f"error: {message}", *more, sep="\n", file=sys.stderr)
+    print(f"error: {printable(message)}", *more, sep="\n", file=sys.stderr)
     return FAILED
 
 
