@@ -97,8 +97,8 @@ def next_network(start: TrainedNetwork, subject: Subject, phase: Phase) -> Netwo
     head = network.head
     if isinstance(head, nn.Linear):
         with torch.no_grad():
-            head.weight.copy_(torch.from_numpy(start.head_weight))
-            head.bias.copy_(torch.from_numpy(start.head_bias))
+            head.weight.copy_(torch.tensor(start.head_weight))
+            head.bias.copy_(torch.tensor(start.head_bias))
     elif start.classifier is not None:
         head.load_state_dict(start.classifier.state_dict())
     return network
