@@ -53,6 +53,15 @@ def test_the_seed_and_nothing_else_decides():
     assert any(not np.array_equal(one.memory.mixture(c).prototypes, other.memory.mixture(c).prototypes) for c in "abcd")
 
 
+def test_every_call_is_counted_and_has_seeds_of_its_own():
+    state = empty().learned(samples("abc"))
+    more = samples("a", n=30, seed=2)
+    later = state.without("c").learned(more)
+    assert [empty().calls, state.calls, later.calls] == [0, 1, 3]
+    other = dataclasses.replace(state.without("c"), calls=1).learned(more)  # as if forgetting were no call
+    assert not np.array_equal(later.memory.mixture("a").prototypes, other.memory.mixture("a").prototypes)
+
+
 def test_more_samples_of_a_known_class_count_with_those_before():
     state = empty().learned(samples("ab")).learned(samples("a", n=30, seed=2))
     assert state.memory.count("a") == 90
