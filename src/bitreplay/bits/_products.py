@@ -6,6 +6,7 @@ are: no unpacked copy is made, and a row's result does not depend on the rows be
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,7 +20,10 @@ __all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
 FLOAT32_FEATURES = 1024  # ours: sums over so many bits keep five digits in float32; longer ones are made in float64
 MANY_ROWS = 512  # ours: for fewer rows building the tables takes longer than the product
 ROWS_AT_ONCE = 2048  # sums of so many rows stay in a second-level cache
+WIDENED = 2**16  # ours: weights that are widened to float64 at once, in a second-level cache; 2^15 to 2^17 do as well
 UNPACKED = 2**22  # elements of unpacked bits that are alive at once
+
+_kept = threading.local()
 
 
 def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.floating]:
@@ -34,11 +38,7 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
     if bits.n_features != weights.shape[1]:  # the kernels below trust the width: they would write beyond their arrays
         raise InputError(f"got rows of {bits.n_features} bits, expected {weights.shape[1]}")
     if len(bits) < MANY_ROWS:
-        out = np.empty((len(bits), len(weights)))
-        precise = weights.astype(np.float64)
-        for rows in row_blocks(*bits.shape):
-            np.matmul(bits[rows].unpack(np.float64), precise.T, out=out[rows])
-        return out
+        return _precise(bits, weights)
     from bitreplay._kernels.products import BLOCK, CHUNK, multiply, write_chunks  # compiled on first use
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
@@ -52,6 +52,31 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
         write_chunks(words[rows], chunks)
         multiply(chunks, weights, tables, result[rows])
     return result
+
+
+def _precise(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """The product of few rows, in float64; weights are widened so few at a time that they stay in a cache."""
+    n_rows, n_features = bits.shape
+    out = np.empty((n_rows, len(weights)))
+    step = max(1, WIDENED // max(1, n_features))
+    wide = _scratch(min(step, len(weights)) * n_features).reshape(-1, n_features)
+    for rows in row_blocks(n_rows, n_features):
+        unpacked = (bits if n_rows <= rows.stop - rows.start else bits[rows]).unpack(np.float64)
+        for begin in range(0, len(weights), step):
+            part = weights[begin : begin + step]
+            np.copyto(wide[: len(part)], part)
+            np.matmul(unpacked, wide[: len(part)].T, out=out[rows, begin : begin + step])
+    return out
+
+
+def _scratch(n_values: int) -> npt.NDArray[np.float64]:
+    """An array of this thread's to write to: to get fresh memory takes longer than the product of a row."""
+    if n_values > WIDENED:
+        return np.empty(n_values)
+    if not hasattr(_kept, "scratch"):
+        _kept.scratch = np.empty(WIDENED)
+    scratch: npt.NDArray[np.float64] = _kept.scratch
+    return scratch[:n_values]
 
 
 def row_blocks(n_rows: int, n_features: int) -> Iterator[slice]:

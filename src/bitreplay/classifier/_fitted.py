@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
@@ -17,6 +19,9 @@ from bitreplay.memory import Label, label_array
 __all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
 
 Array = npt.NDArray[Any]
+
+SCORES = 2**23  # ours: scores that are alive at once when only the best of each row is wanted: 64 MB
+FEWEST_ROWS = 512  # of a block: products of fewer rows are made in another way, more slowly
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,11 @@ class Fitted:
         """Columns of the scores that bring classes into the order of `classes`."""
         return np.argsort(label_array(self.state.labels))
 
+    @cached_property
+    def _is_sorted(self) -> bool:
+        """Whether classes were learned in the order of `classes`, so that no column need be moved."""
+        return bool((self.order == np.arange(len(self.order))).all())
+
     def with_state(self, state: GBMState) -> Fitted:
         """The same features, and another state; classes that cannot be sorted are refused."""
         fitted = replace(self, state=state)
@@ -59,7 +69,33 @@ class Fitted:
 
     def scores(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
         """A score per row and class, in the order of `classes`."""
-        return np.asarray(self.state.scores(self.bits(features))[:, self.order])
+        return self._sorted_scores(self.bits(features))
+
+    def best(self, features: Array | PackedBits) -> npt.NDArray[np.intp]:
+        """Which of `classes` has each row's highest score."""
+        return np.concatenate([scores.argmax(1) for scores in self._in_blocks(features)])
+
+    def confident(self, features: Array | PackedBits) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        """Which of `classes` has each row's highest score, and how probable it is."""
+        temperature = self.state.temperature or 1.0
+        answers = [
+            (scores.argmax(1), np.exp(log_softmax(scores / temperature, axis=1).max(1)))
+            for scores in self._in_blocks(features)
+        ]
+        best, confidence = zip(*answers, strict=True)
+        return np.concatenate(best), np.concatenate(confidence)
+
+    def _in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
+        """Scores of blocks of rows, none of them large, and none so small that it is computed in another way."""
+        bits = self.bits(features)
+        n_blocks = max(1, min(len(bits) * len(self.order) // SCORES, len(bits) // FEWEST_ROWS))
+        size = -(-len(bits) // n_blocks)
+        for begin in range(0, len(bits), size):
+            yield self._sorted_scores(bits[begin : begin + size] if n_blocks > 1 else bits)
+
+    def _sorted_scores(self, bits: PackedBits) -> npt.NDArray[np.float64]:
+        scores = self.state.scores(bits)
+        return scores if self._is_sorted else np.asarray(scores[:, self.order])
 
 
 def sorted_classes(labels: tuple[Label, ...]) -> Array:
