@@ -57,6 +57,11 @@ class Fitted:
         """Whether classes were learned in the order of `classes`, so that no column need be moved."""
         return bool((self.order == np.arange(len(self.order))).all())
 
+    @cached_property
+    def _ranks(self) -> npt.NDArray[np.intp]:
+        """Where in `classes` each column of the scores stands."""
+        return np.argsort(self.order)
+
     def with_state(self, state: GBMState) -> Fitted:
         """The same features, and another state; classes that cannot be sorted are refused."""
         fitted = replace(self, state=state)
@@ -69,33 +74,44 @@ class Fitted:
 
     def scores(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
         """A score per row and class, in the order of `classes`."""
-        return self._sorted_scores(self.bits(features))
+        scores = self.state.scores(self.bits(features))
+        return scores if self._is_sorted else np.asarray(scores[:, self.order])
 
     def best(self, features: Array | PackedBits) -> npt.NDArray[np.intp]:
-        """Which of `classes` has each row's highest score."""
-        return np.concatenate([scores.argmax(1) for scores in self._in_blocks(features)])
+        """Which of `classes` has each row's highest score; the first of them, where several have."""
+        return np.concatenate([self._best(scores) for scores in self._in_blocks(features)])
+
+    def _best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+        best = scores.argmax(axis=1)
+        if self._is_sorted:
+            return best
+        tied = np.count_nonzero(scores == np.take_along_axis(scores, best[:, None], 1), axis=1) > 1
+        best = self._ranks[best]
+        if tied.any():
+            best[tied] = scores[tied][:, self.order].argmax(axis=1)
+        return best
 
     def confident(self, features: Array | PackedBits) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
         """Which of `classes` has each row's highest score, and how probable it is."""
         temperature = self.state.temperature or 1.0
         answers = [
-            (scores.argmax(1), np.exp(log_softmax(scores / temperature, axis=1).max(1)))
+            (self._best(scores), np.exp(log_softmax(scores / temperature, axis=1).max(1)))
             for scores in self._in_blocks(features)
         ]
         best, confidence = zip(*answers, strict=True)
         return np.concatenate(best), np.concatenate(confidence)
 
     def _in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
-        """Scores of blocks of rows, none of them large, and none so small that it is computed in another way."""
+        """Scores of blocks of rows, none of them large, and none so small that it is computed in another way.
+
+        Their columns are in the order in which classes were learned: to sort those of many classes takes as long as to
+        find the best.
+        """
         bits = self.bits(features)
         n_blocks = max(1, min(len(bits) * len(self.order) // SCORES, len(bits) // FEWEST_ROWS))
         size = -(-len(bits) // n_blocks)
         for begin in range(0, len(bits), size):
-            yield self._sorted_scores(bits[begin : begin + size] if n_blocks > 1 else bits)
-
-    def _sorted_scores(self, bits: PackedBits) -> npt.NDArray[np.float64]:
-        scores = self.state.scores(bits)
-        return scores if self._is_sorted else np.asarray(scores[:, self.order])
+            yield self.state.scores(bits[begin : begin + size] if n_blocks > 1 else bits)
 
 
 def sorted_classes(labels: tuple[Label, ...]) -> Array:

@@ -20,7 +20,7 @@ from bitreplay.mixture import linear_form
 __all__ = ["Bayes"]
 
 CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes want a wider one
-AT_ONCE = 2**19  # values of prototypes that are decoded together
+AT_ONCE = 2**18  # values of prototypes that are decoded together
 PRODUCTS = 2**23  # ours: products that are made at once; more would only take more memory
 
 

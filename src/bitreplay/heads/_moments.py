@@ -19,7 +19,7 @@ __all__ = ["Blocks", "Moments", "Shared", "gram"]
 
 Floats = npt.NDArray[Any]  # float64, or float32 where there are many classes
 
-AT_ONCE = 2**19  # ours: values of prototypes that are decoded together; 2^17 to 2^20 take the same time
+AT_ONCE = 2**18  # ours: values of prototypes that are decoded together; 2^16 to 2^20 take about the same time
 MANY_ROWS = 2**14  # ours: from so many prototypes on, products are made in float32, which takes a third of the time
 
 
