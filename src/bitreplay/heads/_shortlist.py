@@ -17,6 +17,7 @@ __all__ = ["LISTED", "MANY_CLASSES", "shortlisted"]
 
 MANY_CLASSES = 4096  # ours: benchmarks/scale.py; with fewer classes all whole scores of a thousand rows take no longer
 LISTED = 256  # ours: benchmarks/scale.py; of CIFAR-100's classes a tenth gives 99.3 % of the answers, a fifth 99.8 %
+AT_ONCE = 2**22  # scores that are worked on at once, so that little is needed beside those that are returned
 FEW_ROWS = 16  # for fewer rows, hardly a class is listed twice
 
 Scores = npt.NDArray[np.float64]
@@ -31,19 +32,28 @@ def shortlisted(
     n_listed: int = LISTED,
 ) -> Scores:
     """Scores (rows, classes) from the rows of weights that a closed form has: linear parts first, then the others."""
-    linear = product(bits, weights[:n_classes])
-    scores: Scores = np.add(linear, offsets[:n_classes], dtype=np.float64)
-    del linear
-    if len(weights) == n_classes or n_listed >= n_classes:
-        listed = np.broadcast_to(np.arange(n_classes), scores.shape)
-    else:
-        listed = np.argpartition(scores, n_classes - n_listed, axis=1)[:, n_classes - n_listed :]
+    scores = np.empty((len(bits), n_classes))
+    step = max(1, AT_ONCE // max(1, len(bits)))
+    for begin in range(0, n_classes, step):
+        classes = slice(begin, min(begin + step, n_classes))
+        np.add(product(bits, weights[classes]), offsets[classes], out=scores[:, classes])
+    listed = _highest(scores, min(n_listed, n_classes))
     own = weights.reshape(-1, n_classes, weights.shape[1])[1:]
-    squares = _squares(bits, own, offsets.reshape(-1, n_classes)[1:], np.ascontiguousarray(listed))
+    squares = _squares(bits, own, offsets.reshape(-1, n_classes)[1:], listed)
     least = squares.min(axis=1, keepdims=True)
     scores += least
     np.put_along_axis(scores, listed, np.take_along_axis(scores, listed, 1) + (squares - least), 1)
     return scores
+
+
+def _highest(scores: Scores, n: int) -> Listed:
+    """Columns of the `n` highest scores of each row, in any order."""
+    listed = np.empty((len(scores), n), np.intp)
+    step = max(1, AT_ONCE // scores.shape[1])  # an index takes as much memory as a score
+    for begin in range(0, len(scores), step):
+        rows = slice(begin, begin + step)
+        listed[rows] = np.argpartition(scores[rows], scores.shape[1] - n, axis=1)[:, scores.shape[1] - n :]
+    return listed
 
 
 def _squares(
