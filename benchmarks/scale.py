@@ -121,6 +121,19 @@ def crossing(n_classes: int) -> dict[str, list[float]]:
     return found
 
 
+def single(n_classes: int) -> list[float]:
+    """Seconds of one row's product in float32, and of its `predict` from features, call by call in turns."""
+    use_one_thread()
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(n_classes), 50)
+    features = (rng.normal(size=(n_classes, D))[labels] + rng.normal(size=(len(labels), D))).astype(np.float32)
+    classifier = GBMClassifier(K, Q, random_state=0).fit(features, labels)
+    row, weights = features[:1], classifier.head_._weights
+    bits = classifier._fitted.bits(row).unpack(np.float32)
+    times = [(timed(lambda: bits @ weights.T)[0], timed(lambda: classifier.predict(row))[0]) for _ in range(5000)]
+    return np.percentile(times, 10, axis=0).tolist()  # a tenth: of 5000 calls many are interrupted
+
+
 def lost(path: Path) -> Iterator[str]:
     """Accuracy on real classes with shortlists."""
     data = np.load(path)
@@ -150,6 +163,9 @@ def lines(sizes: tuple[int, ...], features: list[Path], *, short: bool) -> Itera
             f"{n} row(s) whole {amount(whole, 's')}, {LISTED} listed {amount(listed, 's')}"
             for n, (whole, listed) in found.items()
         )
+    for n_classes in (10, 100):
+        multiplied, predicted = in_new_process("scale", "single", n_classes)
+        yield f"one row, {n_classes} classes: product {amount(multiplied, 's')}, predict {amount(predicted, 's')}"
     yield f"a shortlist of {LISTED} is used from {MANY_CLASSES + 1} classes on"
     for n_classes in sizes:
         yield f"{n_classes} classes, D = {D}, K = {K}, q = {Q}:"

@@ -74,24 +74,28 @@ def torch_threads(n_parameters: int | None = None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@contextlib.contextmanager
-def blas_threads(n: int) -> Iterator[None]:
+class blas_threads:  # noqa: N801  # a context, which is written like a function
     """A context in which linear algebra of NumPy and SciPy uses at most `n` threads.
 
     The limit is the process's. Where contexts of several threads overlap, the latest to begin decides, and the last to
     end restores what the first one found: each for itself would restore another's limit, for ever. It takes a few
     microseconds, so that the product of a single row can have its limit too.
     """
-    global _inside, _found, _present
-    libraries = _libraries()
-    with _counting:
-        if not _inside:
-            _found = _present = [library.get_num_threads() for library in libraries]
-        _inside += 1
-        _set_threads([n] * len(libraries))
-    try:
-        yield
-    finally:
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __enter__(self) -> None:
+        global _inside, _found, _present
+        libraries = _libraries()
+        with _counting:
+            if not _inside:
+                _found = _present = [library.get_num_threads() for library in libraries]
+            _inside += 1
+            _set_threads([self.n] * len(libraries))
+
+    def __exit__(self, *_: object) -> None:
+        global _inside
         with _counting:
             _inside -= 1
             if not _inside:

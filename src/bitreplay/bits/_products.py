@@ -20,7 +20,10 @@ __all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
 FLOAT32_FEATURES = 1024  # ours: sums over so many bits keep five digits in float32; longer ones are made in float64
 MANY_ROWS = 512  # ours: for fewer rows building the tables takes longer than the product
 ROWS_AT_ONCE = 2048  # sums of so many rows stay in a second-level cache
-WIDENED = 2**16  # ours: weights that are widened to float64 at once, in a second-level cache; 2^15 to 2^17 do as well
+WIDENED = (
+    2**16
+)  # ours: weights that are widened to float64 at once, in a second-level cache; to widen more takes longer
+# than the product of a row
 UNPACKED = 2**22  # elements of unpacked bits that are alive at once
 
 _kept = threading.local()
@@ -38,7 +41,12 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
     if bits.n_features != weights.shape[1]:  # the kernels below trust the width: they would write beyond their arrays
         raise InputError(f"got rows of {bits.n_features} bits, expected {weights.shape[1]}")
     if len(bits) < MANY_ROWS:
-        return _precise(bits, weights)
+        if weights.size <= WIDENED or bits.n_features > FLOAT32_FEATURES:
+            return _precise(bits, weights)
+        out = np.empty((len(bits), len(weights)), np.float32)
+        for rows in row_blocks(*bits.shape):
+            np.matmul(_rows(bits, rows).unpack(np.float32), weights.T, out=out[rows])
+        return out
     from bitreplay._kernels.products import BLOCK, CHUNK, multiply, write_chunks  # compiled on first use
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
@@ -61,12 +69,16 @@ def _precise(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[
     step = max(1, WIDENED // max(1, n_features))
     wide = _scratch(min(step, len(weights)) * n_features).reshape(-1, n_features)
     for rows in row_blocks(n_rows, n_features):
-        unpacked = (bits if n_rows <= rows.stop - rows.start else bits[rows]).unpack(np.float64)
+        unpacked = _rows(bits, rows).unpack(np.float64)
         for begin in range(0, len(weights), step):
             part = weights[begin : begin + step]
             np.copyto(wide[: len(part)], part)
             np.matmul(unpacked, wide[: len(part)].T, out=out[rows, begin : begin + step])
     return out
+
+
+def _rows(bits: PackedBits, rows: slice) -> PackedBits:
+    return bits if rows == slice(0, len(bits)) else bits[rows]
 
 
 def _scratch(n_values: int) -> npt.NDArray[np.float64]:

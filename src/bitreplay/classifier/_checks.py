@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -65,9 +66,12 @@ def _plain(X: Any, fitted: Fitted) -> Array | None:
         return None
     if not len(X) or X.shape[1] != fitted.n_features_in:
         return None
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is not finite, and is not returned
-        values = X.astype(np.float32, copy=False)
-        return values if np.isfinite(values.sum()) else None
+    if X.dtype.char == "f":
+        values = X
+    else:
+        with np.errstate(over="ignore"):  # what overflows is not finite, and is not returned
+            values = X.astype(np.float32)
+    return values if math.isfinite(np.vdot(values, values)) else None
 
 
 def _probe() -> Any:

@@ -79,10 +79,12 @@ class Fitted:
 
     def best(self, features: Array | PackedBits) -> npt.NDArray[np.intp]:
         """Which of `classes` has each row's highest score; the first of them, where several have."""
+        if len(features) < 2 * FEWEST_ROWS:  # one block
+            return self._best(self.state.scores(self.bits(features)))
         return np.concatenate([self._best(scores) for scores in self._in_blocks(features)])
 
     def _best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
-        best = scores.argmax(axis=1)
+        best: npt.NDArray[np.intp] = scores.argmax(axis=1)
         if self._is_sorted:
             return best
         tied = np.count_nonzero(scores == np.take_along_axis(scores, best[:, None], 1), axis=1) > 1
