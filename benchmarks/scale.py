@@ -189,7 +189,7 @@ def main() -> None:
     arguments = parser.parse_args()
     use_one_thread()
     shown = " ".join(Path(word).name if word.endswith((".npz", ".py", ".txt")) else word for word in sys.argv)
-    text = [f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}, python benchmarks/{shown}, one thread"]
+    text = [f"# python benchmarks/{shown}   ({datetime.datetime.now(datetime.UTC):%Y-%m-%d}, one thread)"]
     print(text[0], flush=True)
     sizes = SIZES[:1] if arguments.short else tuple(arguments.classes)
     for line in lines(sizes, arguments.features, short=arguments.short):

@@ -66,7 +66,7 @@ def _plain(X: Any, fitted: Fitted) -> Array | None:
         return None
     if not len(X) or X.shape[1] != fitted.n_features_in:
         return None
-    if X.dtype.char == "f":
+    if X.dtype == np.float32:
         values = X
     else:
         with np.errstate(over="ignore"):  # what overflows is not finite, and is not returned
