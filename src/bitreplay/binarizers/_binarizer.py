@@ -55,6 +55,8 @@ class Binarizer(nn.Module):
         """Packed bits of an array (rows, d)."""
         features = check_numbers(features)
         step = max(1, BLOCK // max(1, features.shape[1] * self.bits_per_feature))
+        if len(features) <= step:
+            return pack(self.encode_array(np.ascontiguousarray(features)))
         blocks = (np.ascontiguousarray(features[i : i + step]) for i in range(0, max(1, len(features)), step))
         return concatenate([pack(self.encode_array(block)) for block in blocks])
 

@@ -102,8 +102,10 @@ class Thermometer(Binarizer):
             steps, number = np.arange(self.p, dtype=features.dtype), features.dtype.type
             thresholds = (steps + number(1.0 if self.rounding == "floor" else 0.5)) / number(self.p)
             return np.asarray(features[:, :, None] >= thresholds).reshape(len(features), -1)
-        self._check_width(features.shape[-1])
-        return np.asarray(features[:, :, None] > self.thresholds.cpu().numpy()).reshape(len(features), -1)
+        thresholds = self.thresholds.cpu().numpy()
+        if features.shape[1] != len(thresholds):
+            self._check_width(features.shape[1])
+        return np.asarray(features[:, :, None] > thresholds).reshape(len(features), -1)
 
     def _check_width(self, n_features: int) -> None:
         if n_features != len(self.thresholds):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,8 @@ from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label
 
 __all__ = ["check_features", "check_labels", "check_reject", "check_unknown", "input_of"]
+
+PLAIN = "fd?bBhHiIlLqQ"  # kinds of numbers that float32 is made of without a question
 
 Array = npt.NDArray[Any]
 Inputs = Array | PackedBits
@@ -45,11 +48,30 @@ def check_features(X: Any, fitted: Fitted, *, takes_bits: bool) -> Inputs:
                 f"X has {X.n_features} bits, but GBMClassifier is expecting {fitted.n_features_in} features"
             )
         return bits
+    if (plain := _plain(X, fitted)) is not None:
+        return plain
     probe = _probe()
     probe.n_features_in_ = fitted.n_features_in
     if fitted.feature_names_in is not None:
         probe.feature_names_in_ = fitted.feature_names_in
     return _validated(probe, X, reset=False)
+
+
+def _plain(X: Any, fitted: Fitted) -> Array | None:
+    """A matrix of finite numbers as scikit-learn would return it; None for all that it has to look at itself.
+
+    Its own way through every kind of input takes ten times as long as the product of a single row.
+    """
+    if type(X) is not np.ndarray or X.dtype.char not in PLAIN or X.ndim != 2 or fitted.feature_names_in is not None:
+        return None
+    if not len(X) or X.shape[1] != fitted.n_features_in:
+        return None
+    if X.dtype == np.float32:
+        values = X
+    else:
+        with np.errstate(over="ignore"):  # what overflows is not finite, and is not returned
+            values = X.astype(np.float32)
+    return values if math.isfinite(np.vdot(values, values)) else None
 
 
 def _probe() -> Any:

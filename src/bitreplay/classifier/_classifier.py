@@ -172,7 +172,8 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             features = check_features(X, before, takes_bits=self._takes_bits(before))
             labels, which = check_labels(y, len(features), before.state.labels, classes)
         bits = before.bits(features)
-        samples = {label: bits[np.flatnonzero(which == i)] for i, label in enumerate(labels)}
+        rows = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+        samples = {label: bits[of_label] for label, of_label in zip(labels, rows, strict=True)}
         self._fitted = before.with_state(before.state.with_options(options).learned(samples))
         return self
 
@@ -201,7 +202,8 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             state = fitted.state
             features = check_features(X, fitted, takes_bits=self._takes_bits(fitted))
             labels, which = check_labels(y, len(features), state.labels, state.labels)
-            targets = np.array([state.labels.index(label) for label in labels])[which]
+            places = {label: place for place, label in enumerate(state.labels)}
+            targets = np.array([places[label] for label in labels])[which]
             self._fitted = fitted.with_state(state.calibrated(fitted.bits(features), targets))
             return self
 
@@ -212,11 +214,10 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         check_reject(self.reject)
         check_unknown(self.unknown)
         fitted = self._now()
-        scores = self._scores(X, fitted)
-        best, classes = scores.argmax(1), fitted.classes
+        features, classes = check_features(X, fitted, takes_bits=self._takes_bits(fitted)), fitted.classes
         if self.reject is None:
-            return np.asarray(classes[best])
-        confidence = np.exp(log_softmax(scores / (fitted.state.temperature or 1.0), axis=1).max(1))
+            return np.asarray(classes[fitted.best(features)])
+        best, confidence = fitted.confident(features)
         unknown = self.unknown
         if unknown is None:
             unknown = -1 if classes.dtype.kind in "iufb" else "unknown"
@@ -257,8 +258,9 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         return clf
 
     def _now(self) -> Fitted:
-        """The current state: each call works with this one object throughout."""
-        check_is_fitted(self)
+        """What is known at this moment: everything that a call does is done with this one object."""
+        if self._fitted is None:  # scikit-learn's own check takes as long as the product of a row
+            check_is_fitted(self)
         return self._known("memory_")
 
     def _writing(self) -> threading.RLock:

@@ -31,7 +31,8 @@ __all__ = ["GBMOptions", "GBMState", "make_head"]
 Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
-FEW_ROWS = 8  # ours: products of so few rows use one thread anyway, and to set a limit takes longer than they do
+FEW_ROWS = 8  # ours: products of so few rows are fastest with one thread, and to ask joblib takes as long as they do
+MOST_JUDGED = 2**24  # ours: scores that options are judged by; with more, rows are left out: it takes 128 MB
 
 
 def make_head(head: Any) -> Head:
@@ -151,9 +152,7 @@ class GBMState:
 
     def scores(self, bits: PackedBits) -> Scores:
         """A score per row and class, higher being likelier."""
-        if len(bits) <= FEW_ROWS:
-            return self.head.scores(bits)
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with blas_threads(n_threads(self.options.n_jobs) if len(bits) > FEW_ROWS else 1):
             return self.head.scores(bits)
 
     # ------------------------------------------------------------------ learning
@@ -232,8 +231,11 @@ class GBMState:
     def _judged(self, parts: HeldOut, choosing: bool, calibrating: bool) -> tuple[Head, float | None]:
         memory, gathered = self._remembered(parts.kept)
         bits = concatenate(list(parts.held.values()))
-        places = [memory.labels.index(label) for label in parts.held]
-        targets = np.repeat(places, [len(held) for held in parts.held.values()])
+        places = {label: place for place, label in enumerate(memory.labels)}
+        targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])
+        if len(bits) * len(memory) > MOST_JUDGED:
+            step = -(-len(bits) * len(memory) // MOST_JUDGED)
+            bits, targets = bits[::step], targets[::step]
 
         def score(head: Head) -> Scores:
             return head.update(memory, self.binarizer, gathered, self._head_seed()).scores(bits)

@@ -20,6 +20,8 @@ from bitreplay.mixture import linear_form
 __all__ = ["Bayes"]
 
 CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes need a wider one
+AT_ONCE = 2**18  # values of prototypes that are decoded together
+PRODUCTS = 2**23  # ours: products that are made at once; more would only take more memory
 
 
 @dataclass(frozen=True)
@@ -56,26 +58,34 @@ class Bayes(FromMemory):
         """Read the mixtures from the memory, which takes no time."""
         if not len(memory):
             raise InputError("the memory holds no classes")
-        mixtures = [memory.mixture(label) for label in memory.labels]
-        forms = [linear_form(m.prototypes, m.weights, CLAMP if self.clamp is None else self.clamp) for m in mixtures]
-        sizes = [len(m.weights) for m in mixtures]
-        return replace(
-            self,
-            _slopes=np.concatenate([slopes for slopes, _ in forms]).astype(np.float32),
-            _offsets=np.concatenate([offsets for _, offsets in forms]),
-            _starts=np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp),
-        )
+        clamp, n_rows, done = CLAMP if self.clamp is None else self.clamp, sum(memory.sizes), 0
+        slopes, offsets = np.empty((n_rows, memory.n_features), np.float32), np.empty(n_rows)
+        for _, prototypes, weights in memory.blocks(AT_ONCE):
+            there = weights > 0  # a class with fewer prototypes than another has weights of 0 behind its own
+            rows = slice(done, done := done + int(there.sum()))
+            slopes[rows], offsets[rows] = linear_form(prototypes[there], weights[there], clamp)
+        starts = np.concatenate([[0], np.cumsum(memory.sizes[:-1])]).astype(np.intp)
+        return replace(self, _slopes=slopes, _offsets=offsets, _starts=starts)
 
     def scores(self, bits: PackedBits) -> Scores:
         """Log p(z | c)."""
         if not len(self._offsets):
             raise InputError("the head has not been fitted to a memory yet")
-        joint = product(bits, self._slopes) + self._offsets
-        top = np.maximum.reduceat(joint, self._starts, axis=1)
-        sizes = np.diff(self._starts, append=joint.shape[1])
-        joint -= np.repeat(top, sizes, axis=1)
+        scores = np.empty((len(bits), len(self._starts)))
+        step = max(1, len(self._starts) * PRODUCTS // max(1, len(bits) * len(self._offsets)))
+        for begin in range(0, len(self._starts), step):
+            scores[:, begin : begin + step] = self._of_classes(bits, self._starts[begin : begin + step + 1], step)
+        return scores
+
+    def _of_classes(self, bits: PackedBits, starts: npt.NDArray[np.intp], n_classes: int) -> Scores:
+        """Scores of a run of classes; one start more than classes says where they end, or they are the last."""
+        rows = slice(starts[0], starts[n_classes] if len(starts) > n_classes else None)
+        joint = product(bits, self._slopes[rows]) + self._offsets[rows]
+        begins = starts[:n_classes] - starts[0]
+        top = np.maximum.reduceat(joint, begins, axis=1)
+        joint -= np.repeat(top, np.diff(begins, append=joint.shape[1]), axis=1)
         np.exp(joint, out=joint)
-        return np.asarray(top + np.log(np.add.reduceat(joint, self._starts, axis=1)))
+        return np.asarray(top + np.log(np.add.reduceat(joint, begins, axis=1)))
 
     @property
     def nbytes(self) -> int:

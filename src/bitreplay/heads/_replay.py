@@ -216,7 +216,8 @@ class Replay:
             raise InputError(f"module must make a torch.nn.Module; it made {network!r}")
         if self._network is None:
             return network
-        rows = [labels.index(label) for label in self._labels]
+        places = {label: place for place, label in enumerate(labels)}
+        rows = [places[label] for label in self._labels]
         known = self._network.state_dict()
         state = network.state_dict()
         for name, value in state.items():

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.errors import InputError
-from bitreplay.memory._labels import Label, label_array
-from bitreplay.memory._quantisation import decode_weights
+from bitreplay.memory._labels import Label
+from bitreplay.memory._quantisation import shares
 from bitreplay.memory._sampler import Sampler
 from bitreplay.memory._table import PrototypeTable
 
@@ -57,12 +57,12 @@ class Drawers:
             raise InputError("there are no classes to draw from")
         if len(set(chosen)) != len(chosen):
             raise InputError(f"a class is named twice: {list(chosen)}")
-        at = [table.position(label) for label in chosen]
-        chances = [
-            decode_weights(table.weights[table.rows(p)]) * (table.counts[p] if prior == "empirical" else 1) for p in at
-        ]
-        rows = np.concatenate([np.arange(sum(table.sizes))[table.rows(p)] for p in at])
-        positions = np.repeat(np.array(at), [table.sizes[p] for p in at])
-        codes = table.codes if classes is None else table.codes[rows]
-        sampler = Sampler(codes, table.bits, table.n_features, np.concatenate(chances))
-        return Drawer(sampler, positions, label_array(table.labels)[positions])
+        at = np.arange(len(chosen)) if classes is None else np.array([table.position(label) for label in chosen])
+        rows = slice(None) if classes is None else table.rows_of(at)  # all of them: no copy is made
+        sizes = np.diff(table.offsets)[at]
+        chances = shares(table.weights[rows], sizes)
+        if prior == "empirical":
+            chances *= np.repeat(np.array(table.counts)[at], sizes)
+        positions = np.repeat(at, sizes)
+        sampler = Sampler(table.codes[rows], table.bits, table.n_features, chances)
+        return Drawer(sampler, positions, table.label_array[positions])

@@ -6,7 +6,7 @@ This is all that is stored about a class: K prototypes of D values in q bits, K 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from bitreplay.memory._drawer import Drawers, Prior
 from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._quantisation import check_bits
 from bitreplay.memory._sampler import Generator, Output, check_out, check_output, draw_seed
-from bitreplay.memory._table import PrototypeTable, by_label
+from bitreplay.memory._table import Padded, PrototypeTable, by_label
 from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
 
 __all__ = ["BinaryMemory"]
@@ -74,6 +74,11 @@ class BinaryMemory:
         return self._table.labels
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Prototypes of each class, in the order of `labels`."""
+        return self._table.sizes
+
+    @property
     def n_features(self) -> int:
         """D, bits in an embedding."""
         if self.fingerprint is None:
@@ -95,7 +100,7 @@ class BinaryMemory:
         return len(self.labels)
 
     def __contains__(self, label: object) -> bool:
-        return label in self.labels
+        return label in self._table
 
     def __repr__(self) -> str:
         width = self.fingerprint.n_features if self.fingerprint else "?"
@@ -108,6 +113,10 @@ class BinaryMemory:
     def mixture(self, label: Label) -> Mixture:
         """The mixture of a class as it is stored: quantised prototypes, weights and count."""
         return self._table.mixture(label)
+
+    def blocks(self, n_values: int) -> Iterator[Padded]:
+        """All mixtures in runs of classes that have up to `n_values` values together, or of one class."""
+        return self._table.blocks(n_values)
 
     def summary(self) -> str:
         """A table of the classes: samples, prototypes, size."""
@@ -180,16 +189,14 @@ class BinaryMemory:
                 f"memories of q={self.bits} and q={other.bits} cannot be merged: both must use the same number of bits"
             )
         most = None if prototypes is None else integer("prototypes", prototypes, 1)
-        shared, new = {}, {}
+        shared = {}
         for label in other.labels:
-            theirs = other.mixture(label)
             if label in self:
-                mine = self.mixture(label)
+                mine, theirs = self.mixture(label), other.mixture(label)
                 shared[label] = combine([mine, theirs], most or max(len(mine.weights), len(theirs.weights)))
-            else:
-                new[label] = theirs
+        new = np.array([place for place, label in enumerate(other.labels) if label not in self], dtype=np.intp)
         table = self._table if len(self) else PrototypeTable(self.bits, other.n_features)
-        self._set((table.replaced(shared) if shared else table).with_classes(new))
+        self._set((table.replaced(shared) if shared else table).joined(other._table, new))
         self.fingerprint = other.fingerprint
 
     def copy(self) -> BinaryMemory:

@@ -26,6 +26,7 @@ __all__ = [
     "encode",
     "encode_weights",
     "from_stream",
+    "shares",
     "to_stream",
 ]
 
@@ -73,11 +74,14 @@ def decode(codes: Codes, bits: int, n_features: int) -> npt.NDArray[np.float32]:
     """The values mu_hat (K, D) that codes represent."""
     if bits == FLOAT:
         return codes.astype(np.float32)
-    values = np.zeros((len(codes), n_features), dtype=np.uint16)
+    kind = np.uint8 if bits <= 8 else np.uint16
+    values = np.zeros((len(codes), n_features), dtype=kind)
     for plane in range(bits):
         set_bits = np.unpackbits(codes[:, plane], axis=1, count=n_features, bitorder="little")
-        values |= set_bits.astype(np.uint16) << (bits - 1 - plane)
-    return np.asarray(values / (2**bits - 1), dtype=np.float32)
+        values <<= kind(1)
+        values |= set_bits
+    # Codes and their number are exact in float32, so that its quotient is the nearest float32 to the true one.
+    return np.divide(values, np.float32(2**bits - 1), dtype=np.float32)
 
 
 def encode_weights(weights: npt.ArrayLike) -> npt.NDArray[np.uint16]:
@@ -89,6 +93,12 @@ def encode_weights(weights: npt.ArrayLike) -> npt.NDArray[np.uint16]:
 def decode_weights(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
     """Mixing weights that sum to 1."""
     return np.asarray(codes / codes.sum(dtype=np.float64))
+
+
+def shares(codes: npt.NDArray[np.uint16], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """As :func:`decode_weights`, for classes of so many prototypes one after the other."""
+    begins = np.cumsum(sizes) - sizes
+    return np.asarray(codes / np.repeat(np.add.reduceat(codes, begins, dtype=np.float64), sizes))
 
 
 def to_stream(codes: Codes, bits: int, n_features: int) -> npt.NDArray[Any]:
