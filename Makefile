@@ -17,7 +17,7 @@ test: $(READY)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/pytest
+	$(VENV)/bin/pytest -n 2 --dist worksteal
 
 # The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
 test-device: $(READY)
@@ -28,7 +28,7 @@ FUZZ_RUNS ?= 10000000
 fuzz-device: $(READY)
 	$(MAKE) -C fuzz PYTHON=$(abspath $(VENV))/bin/python RUNS=$(FUZZ_RUNS)
 
-# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about half an hour on two cores.
+# The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about twenty minutes on two busy cores.
 attack: $(READY)
 	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
 

@@ -17,8 +17,8 @@ from bitreplay.nn import BinaryConv2d, BinaryLinear, SignBatchNorm, ThermometerC
 from timing import Row, alternate
 
 SIZES = {
-    "1 Mb": {},
-    "4.1 Mb": {"widths": (128, 256, 512), "bottleneck": "stride"},
+    "1 Mbit": {},
+    "4.1 Mbit": {"widths": (128, 256, 512), "bottleneck": "stride"},
 }
 BATCHES = (1, 64)
 REQUIRED = 1  # times PyTorch's speed

@@ -126,8 +126,8 @@ def main() -> None:
     if lacking := missing("arm-none-eabi-gcc", "qemu-system-arm"):
         sys.exit(lacking)
     library = compile_library(Path(tempfile.mkdtemp()), "-O3")
-    print("| | D | K | q | bytes of all classes | bytes per class | RAM to enrol 100 samples | instructions to decide "
-          "| to enrol 100 samples | right, % |")  # fmt: skip
+    print("| | D | K | q | bytes of all classes | bytes per class | RAM to enrol 100 samples "
+          "| instructions to classify | to enrol 100 samples | accuracy, % |")  # fmt: skip
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     if given.features is None:
         problems = [(digits(p), cases) for p, cases in ((1, ((1, 3), (8, 3))), (4, ((1, 3), (4, 3), (8, 2), (8, 3))))]
@@ -147,7 +147,7 @@ def main() -> None:
                 )
                 for name, weight_bits, linear in heads:
                     print(weighted(given_problem, learned, name, weight_bits, linear), flush=True)
-    print("\nClasses that RAM holds beside what it takes to enrol one from 100 samples, and 2 KB of stack:\n")
+    print("\nHow many classes fit into RAM, besides the RAM to enrol one from 100 samples and 2 KB of stack:\n")
     print("| | D | K | q |" + "".join(f" {kb} KB |" for kb in FITS))
     print("|---|---:|---:|---:|" + "---:|" * len(FITS))
     for row in rows:

@@ -61,7 +61,7 @@ def test_a_refusal_leaves_no_entry_in_the_cache(tmp_path: Path, monkeypatch: pyt
 
 def test_grey_images_for_a_network_of_colours_are_refused():
     encoder = make(nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten()))
-    with pytest.raises(InputError, match="test does not take these images of 8 x 8 x 1"):
+    with pytest.raises(InputError, match="test does not accept these images of 8 x 8 x 1"):
         encoder.features(np.zeros((2, 8, 8, 1), dtype=np.uint8))
 
 

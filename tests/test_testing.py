@@ -116,14 +116,14 @@ def test_what_is_right_passes():
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        (GlobalRandom, "generators of its own"),
+        (GlobalRandom, "its own generators"),
         (SecretlyRandom, "another seed changed"),
         (Unrepeatable, "the same seed must"),
-        (Stateful, "learn on alike"),
+        (Stateful, "it must learn identically"),
         (Floats, "int64"),
-        (Batchwise, "an image alone"),
+        (Batchwise, "an image must get the same answer alone"),
         (Greedy, "memory_bits must be an integer"),
-        (Lenient, "learned already must be refused"),
+        (Lenient, "already learned must be refused"),
         (Open, "negative seed"),
         (dict, "must be a FrozenMethod or a Learner"),
     ],

@@ -40,7 +40,7 @@ __all__ = [
     "pack",
 ]
 
-# Imported when they are asked for: a classifier of features needs neither images nor networks.
+# Imported on first use: a classifier of features needs neither images nor networks.
 LATER = {
     "Encoder": "encoder",
     "evaluate": "evaluation",

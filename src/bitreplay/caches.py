@@ -1,4 +1,4 @@
-"""Caches: what took long to compute, kept in the user's cache directory under a hash of what determines it.
+"""Caches: expensive results, kept in the user's cache directory under a hash of what determines them.
 
 Decoded images, trained backbones, features and bits: an entry is a folder `<root>/<kind>/<key>`. It appears whole or
 not at all, it may vanish at any time, and an entry that is incomplete or damaged (checksums tell) counts as absent.
@@ -81,7 +81,7 @@ def cache_root() -> Path:
 def key(**what: Any) -> str:
     """A short hexadecimal hash of whatever determines an entry: numbers, text, lists and dicts of them.
 
-    The order of the arguments does not matter; tuples and lists are alike, and so are NumPy's numbers and Python's.
+    The order of the arguments does not matter; tuples and lists are equivalent, as are NumPy's numbers and Python's.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def key(**what: Any) -> str:
 
 
 def folder(kind: str, key: str) -> Path:
-    """Where the entry is, or would be; :func:`find` says whether it is there."""
+    """Where the entry is, or would be; :func:`find` says whether it exists."""
     for name, value in (("kind", kind), ("key", key)):
         if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", value):
             raise InputError(f"{name} of a cache entry has letters, digits, '_', '-' and '.' only; got {value!r}")
@@ -108,9 +108,9 @@ def folder(kind: str, key: str) -> Path:
 
 
 def find(kind: str, key: str, *, verify: bool = True) -> Path | None:
-    """The entry's folder, if all of its files are there as they were written; it is then marked as used.
+    """The entry's folder, then marked as used, if all files are as they were written; else it is removed with a word.
 
-    A damaged entry is removed with a warning, and is then absent. Without `verify` only sizes are compared, for lists.
+    Without `verify` only sizes are compared, for lists.
     """
     path = folder(kind, key)
     if not path.is_dir():
@@ -147,8 +147,7 @@ def building(kind: str, key: str, description: str = "") -> Iterator[Path]:
             temporary.mkdir(parents=True)
         except (FileExistsError, NotADirectoryError, PermissionError) as error:
             raise InputError(
-                f"cannot write to the cache {cache_root()} ({error.strerror}); "
-                "set $BITREPLAY_CACHE to a folder that can be written to"
+                f"cannot write to {target.parent} ({error.strerror}); set $BITREPLAY_CACHE to a folder that can be"
             ) from None
     remove_stray_parts(target.parent)
     try:
@@ -161,10 +160,10 @@ def building(kind: str, key: str, description: str = "") -> Iterator[Path]:
 
 @contextlib.contextmanager
 def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None]:
-    """As :func:`building`, for work so long that it should go on where a killed process stopped.
+    """As :func:`building`, for long work that should resume where a killed process stopped.
 
     The folder is found again by the next process that asks for the same entry, and only one process at a time works in
-    it; the others wait. Gives None where the entry is there, perhaps by now.
+    it; the others wait. Gives None if the entry exists, possibly made in the meantime.
     """
     target = folder(kind, key)
     if find(kind, key) is not None:  # without a lock: a whole entry can be used where nothing can be written
@@ -184,14 +183,14 @@ def resuming(kind: str, key: str, description: str = "") -> Iterator[Path | None
 
 
 def _finish(temporary: Path, kind: str, key: str, description: str) -> None:
-    """Note the files of an entry and move it into place."""
+    """Record the files of an entry and move it into place."""
     (temporary / META).unlink(missing_ok=True)  # of a process that was killed just before it moved the folder
     write_text(temporary / META, json.dumps({"description": description, **note_files(temporary)}, indent=1))
     _move_into_place(temporary, folder(kind, key), kind, key)
 
 
 def entries() -> list[Entry]:
-    """Everything in the cache, the unfinished included, by kind and the latest used first.
+    """Everything in the cache, including unfinished entries, by kind and most recently used first.
 
     Examples
     --------
@@ -212,7 +211,7 @@ def entries() -> list[Entry]:
 
 
 def clean(kind: str | None = None, *, older_than_days: float | None = None, keys: Iterable[str] | None = None) -> int:
-    """Remove entries, all of them or those that meet every condition given; returns the bytes set free.
+    """Remove entries, all of them or those that meet every condition given; returns the bytes freed.
 
     Folders that a process may still be building stay: those written to within the last day.
 
@@ -221,7 +220,7 @@ def clean(kind: str | None = None, *, older_than_days: float | None = None, keys
     kind : str, optional
         Only entries of this kind.
     older_than_days : float, optional
-        Only entries that were last used so long ago.
+        Only entries that have not been used for this long.
     keys : iterable of str, optional
         Only entries with these keys.
 
@@ -272,7 +271,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _discard(path: Path) -> bool:
-    """Remove a folder; it vanishes under its name at once, so that nobody finds half of it."""
+    """Remove a folder; it is renamed first, so that no one finds half of it."""
     doomed = path if path.name.endswith(PART) else part_beside(path)
     try:
         if doomed != path:

@@ -1,4 +1,4 @@
-"""The command line: runs a command of :mod:`bitreplay.commands`, and says in a line what went wrong."""
+"""The command line: runs a command of :mod:`bitreplay.commands`, and reports errors in one line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
+from bitreplay._words import printable
 from bitreplay.errors import BitreplayError
 
 __all__ = ["main"]
@@ -21,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What stands behind `bitreplay`; by default that of this process.
+        The arguments after `bitreplay`; by default those of this process.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if missing := [module for module in EXTRA if find_spec(module) is None]:
@@ -43,13 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(f"{error.strerror}: {error.filename}" if error.filename else str(error))
     except KeyboardInterrupt:
         goes_on = bool(given) and given[0] in RESUMING
-        print("interrupted" + ("; the same command goes on from here" if goes_on else ""), file=sys.stderr)
+        print("interrupted" + ("; repeat the command to resume" if goes_on else ""), file=sys.stderr)
         return INTERRUPTED
     return 0
 
 
 def _fail(message: str, *more: str) -> int:
-    print(f"error: {message}", *more, sep="\n", file=sys.stderr)
+    print(f"error: {printable(message)}", *more, sep="\n", file=sys.stderr)
     return FAILED
 
 

@@ -1,7 +1,7 @@
 """Encoder: a frozen backbone that turns images into features and bits, each image only once.
 
 It is the first half of the flow **images → features → bits** → memory/head → class. What it computes for a data set is
-kept in the cache under a hash of the network's weights and of the data, and shared by all learners: a comparison of ten
+cached under a hash of the network's weights and of the data, and shared by all learners: a comparison of ten
 methods runs the network once.
 """
 
@@ -46,30 +46,30 @@ FEATURES, DONE = "features.npy", "done.json"
 
 
 class Encoder:
-    """A backbone that is not trained any more, with what comes before it.
+    """A frozen backbone with its preprocessing.
 
     Parameters
     ----------
     backbone : torch.nn.Module or callable
-        From images (N, C, H, W), preprocessed, to features (N, d). A module is frozen, in evaluation mode, from now on.
+        From images (N, C, H, W), preprocessed, to features (N, d). A module is frozen and put in evaluation mode.
     preprocessing : Preprocessing
-        What comes before it.
+        Applied before the backbone.
     name : str
-        What tables call it.
+        Its name in tables.
     binarizer : Binarizer, optional
-        The one that it was trained with. Without one, learners calibrate their own on task 0.
+        The one it was trained with. Without one, learners calibrate their own on task 0.
     pretrained : str
-        The data whose images it has seen before task 0, to be named beside every result; "" for none.
+        The data whose images it has seen before task 0, to be named with every result; "" for none.
     stage : str
-        Which of several networks of one training it is, to be named beside every result; "" where there is one.
+        Which of several networks of one training it is, to be named with every result; "" where there is one.
     device : str or torch.device
         Where it runs: "auto" takes a GPU if there is one.
 
     Attributes
     ----------
     key : str
-        Hash of network and preprocessing, under which results are cached; "" for a callable that is no module, whose
-        results are not.
+        Hash of network and preprocessing, under which results are cached; "" for a callable that is not a module, whose
+        results are not cached.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Encoder:
     def from_pretrained(
         cls, name: str = "efficientnet_lite0", device: str | torch.device = "auto", **options: Any
     ) -> Encoder:
-        """An encoder that comes with its weights, with options of its backbone."""
+        """An encoder with published weights, and options of its backbone."""
         if name not in BACKBONES or not BACKBONES[name].pretrained:
             known = ", ".join(known for known, backbone in BACKBONES.items() if backbone.pretrained)
             raise InputError(f"there is no pretrained backbone {name!r}; there is {known}")
@@ -116,7 +116,7 @@ class Encoder:
 
     @classmethod
     def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto", stage: str = "") -> Encoder:
-        """An encoder that was trained on task 0."""
+        """An encoder trained on task 0."""
         name = trained.backbone_name or "own network"
         return cls(
             trained.backbone,
@@ -130,11 +130,11 @@ class Encoder:
 
     @property
     def tail(self) -> Callable[[int, int], nn.Module] | None:
-        """Makes what follows the tap of a backbone that ends before its end, such as QuickNet; None for others."""
+        """Makes the layers after the tap of a truncated backbone, such as QuickNet; None for others."""
         return getattr(self.backbone, "tail", None)
 
     def notes(self) -> dict[str, str]:
-        """What a reader of results must know of the encoder."""
+        """What a reader of results must know about the encoder."""
         notes = {"encoder": self.name, "network": self.stage, "pretrained": self.pretrained}
         return {name: text for name, text in notes.items() if text}
 
@@ -172,7 +172,7 @@ class Encoder:
                 features = self.backbone(pixels).float().cpu().numpy()
             except RuntimeError as error:  # such as grey images where the network takes colours
                 shape = " x ".join(map(str, images.shape[1:]))
-                raise InputError(f"{self.name} does not take these images of {shape}: {error}") from None
+                raise InputError(f"{self.name} does not accept these images of {shape}: {error}") from None
         if features.ndim != 2 or len(features) != len(images):
             raise InputError(
                 f"{self.name} must turn {len(images)} images into features of shape ({len(images)}, d); "
@@ -191,7 +191,7 @@ class Encoder:
         return f"{self.name} on {samples.dataset.name}, {samples.part}"
 
     def _split_features(self, samples: Samples) -> Features:
-        """Features of all samples of the split that these are of, memory-mapped."""
+        """Features of all samples of the split that these belong to, memory-mapped."""
         key = self._cache_key(samples)
         if caches.find("features", key) is None:
             with caches.resuming("features", key, self._of(samples)) as working:
@@ -201,7 +201,7 @@ class Encoder:
         return features
 
     def _encode_split(self, samples: Samples, folder: Path) -> None:
-        """Write the features of a whole split, going on where an interrupted process stopped."""
+        """Write the features of a whole split, resuming where an interrupted process stopped."""
         images = samples.dataset.split(samples.part).images
         done, features = _read_progress(folder)
         with progress(f"features: {self._of(samples)}", len(images)) as advance, contextlib.ExitStack() as files:
@@ -237,11 +237,11 @@ def _batches(n: int, size: int = BATCH) -> Iterator[slice]:
 
 
 def _network_hash(network: nn.Module) -> str:
-    """Hash of all that determines what a network computes, as far as one can see it from outside.
+    """Hash of everything that determines what a network computes, as far as visible from outside.
 
-    Those are its structure, tensors and plain attributes, and the source of classes that are not torch's: whoever
-    changes the code of a network must not get the features of the old one. Our own say `VERSION` instead, so that a
-    better comment costs nobody an hour.
+    This includes its structure, tensors and plain attributes, and the source of classes that are not torch's: after a
+    change to the code of a network, cached features of the old one must not be used. Our own classes have a `VERSION`
+    instead, so that editing a comment does not invalidate the cache.
     """
     digest = hashlib.sha256(repr(network).encode())
     for name, tensor in (*network.named_parameters(), *network.named_buffers()):

@@ -1,7 +1,7 @@
 """The errors that bitreplay raises on bad input, in one place.
 
 Every message names what was wrong and what is expected. All of them are also the built-in error a caller would expect
-(`ValueError` for bad values, `OSError` for bad files), so that code which knows nothing of bitreplay can still catch
+(`ValueError` for bad values, `OSError` for bad files), so that code unaware of bitreplay can still catch
 them. They are raised before any state changes: after a failed call, objects and files are as they were.
 """
 
@@ -49,7 +49,7 @@ class InputError(BitreplayError, ValueError):
 
 
 class UnknownClassError(InputError):
-    """A class was named that the memory does not hold.
+    """A named class is not in the memory.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class UnknownClassError(InputError):
 
 
 class FingerprintError(InputError):
-    """Bits that were made in different ways (width, order, thresholds, encoder) were about to be mixed.
+    """Bits that were made in different ways (width, order, thresholds, encoder) would be mixed.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """What a history says: every number in a table or a plot is one of these functions of a :class:`History`.
 
-Accuracies are shares in [0, 1]. The accuracy on several classes or tasks together weighs every test sample alike, so
-that unequal tasks and classes come out right; forgetting and backward transfer are means over tasks, as their authors
-define them. Where there is nothing to measure, the value is nan.
+Accuracies are shares in [0, 1]. The accuracy on several classes or tasks together weights every test sample equally, so
+that unequal tasks and classes are handled correctly; forgetting and backward transfer are means over tasks, as their
+authors define them. If there is nothing to measure, the value is nan.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Rates = npt.NDArray[np.float64]
 
 
 class Groups(NamedTuple):
-    """Accuracy in every state on the classes of task 0, of the tasks between, of the newest task, and on all.
+    """Accuracy in every state on the classes of task 0, of the tasks in between, of the newest task, and on all.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def per_state(history: History, part: Literal["test", "train"] = "test") -> Rate
     Parameters
     ----------
     history : History
-        What was counted.
+        The counts.
     part : {"test", "train"}
         Which samples; for training samples the history must have been made with `train_accuracy`.
 
@@ -78,7 +78,7 @@ def per_state(history: History, part: Literal["test", "train"] = "test") -> Rate
 
 
 def average(history: History) -> float:
-    """Average incremental accuracy: the mean of :func:`per_state` over all states, task 0 included.
+    """Average incremental accuracy: the mean of :func:`per_state` over all states, including task 0.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def final(history: History) -> float:
 
 
 def accuracy_matrix(history: History) -> Rates:
-    """Accuracy after each state (row) on each task (column); nan where the task is not learned yet.
+    """Accuracy after each state (row) on each task (column); nan where the task is not yet learned.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def accuracy_matrix(history: History) -> Rates:
 
 
 def forgetting(history: History) -> float:
-    """How much worse a task is in the end than it once was: the mean over all tasks but the last.
+    """How much worse a task is in the end than it once was: the mean over all tasks except the last.
 
     For a task it is its best accuracy in any state before the last, minus that in the last (Chaudhry et al. 2018,
     "Riemannian walk for incremental learning", eq. 5 and 6). Negative if tasks became better. nan after one task.
@@ -186,7 +186,7 @@ def per_class(history: History, state: int = -1) -> Rates:
 
 
 def confusion(history: History) -> Rates:
-    """Share of every true class (row) that was taken for each class (column) in the end; rows add up to 1.
+    """Final share of every true class (row) predicted as each class (column); rows add up to 1.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def confusion(history: History) -> Rates:
 
 
 def standard_error(history: History) -> Rates:
-    """How far the accuracy in every state may be off because the test set is finite: sqrt(a (1 - a) / N).
+    """Standard error of the accuracy in every state due to the finite test set: sqrt(a (1 - a) / N).
 
     Examples
     --------
@@ -245,7 +245,7 @@ def summary(history: History) -> dict[str, Any]:
 
 def _counts(history: History, part: str = "test") -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     if not history.n_states:
-        raise InputError("the history is empty: no task was learned yet")
+        raise InputError("the history is empty: no task has been learned yet")
     if part == "test":
         return history.right, history.count
     if part != "train":

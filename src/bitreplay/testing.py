@@ -1,6 +1,6 @@
-"""Checks that every method of incremental learning must pass, for those of this library and for anybody's.
+"""Checks that every method of incremental learning must pass, in this library and elsewhere.
 
-Call :func:`check_learner` in a test of your own, as scikit-learn's users call `check_estimator`.
+Call :func:`check_learner` in your own tests, as scikit-learn's users call `check_estimator`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ QUICK = TrainingOptions(epochs=1, ste_epochs=0, batch_size=32, schedule="one_cyc
 
 
 def check_learner(kind: type[Method], **options: Any) -> None:
-    """Take a method through three small tasks, and raise AssertionError with a sentence about what is wrong.
+    """Run a method through three small tasks, and raise AssertionError with a sentence about what is wrong.
 
-    Checked are its description, its answers, the same results from the same seed, states that survive a file and go on
-    alike, sizes, refusals that change nothing, and that neither its inputs nor global random states are touched.
+    It checks the method's description and answers, reproducibility from the same seed, saving and loading of states,
+    sizes, refusals that change nothing, and that neither its inputs nor global random states are touched.
 
     Parameters
     ----------
     kind : type
         A :class:`FrozenMethod` or a :class:`Learner`.
     **options
-        What to make it with, beside the seed: as a rule, what makes it fast.
+        Constructor arguments besides the seed, usually those that make it fast.
 
     Examples
     --------
@@ -94,17 +94,17 @@ def _check_description(kind: type[Method], options: Mapping[str, Any]) -> None:
         _require(parameter.default is not parameter.empty, f"the option {name!r} must have a default")
     made: Any = kind
     method: Method = made(**options, seed=0)
-    _require(isinstance(method.name, str) and bool(method.name.strip()), "`name` must be a text")
-    _require(not {*method.name} & {*":,="}, "`name` must not contain the signs that options are written with: : , =")
+    _require(isinstance(method.name, str) and bool(method.name.strip()), "`name` must be text")
+    _require(not {*method.name} & {*":,="}, "`name` must not contain the characters of the option syntax: : , =")
     _require(method.uses in ("features", "bits", None), "`uses` must be 'features', 'bits' or None")
     _require(isinstance(method.random, bool), "`random` must be true or false")
-    _require(isinstance(method.version, str), "`version` must be a text")
+    _require(isinstance(method.version, str), "`version` must be text")
     _require(_refuses(lambda: made(**options, seed=-1)), "a negative seed must be refused with an InputError")
     _require(method.memory_bits() == method.working_set_bits() == 0, "sizes must be 0 before the first task")
 
 
 def _check_first_tasks(learner: Learner, scenario: Scenario) -> None:
-    """Two tasks, whose answers, sizes and inputs are looked at."""
+    """Check answers, sizes and inputs over two tasks."""
     seen: list[int] = []
     for task in list(scenario)[:2]:
         images, labels = task.train.images.copy(), task.train.labels.copy()
@@ -113,22 +113,22 @@ def _check_first_tasks(learner: Learner, scenario: Scenario) -> None:
         learner.learn(task)
         after = torch.get_rng_state(), np.random.get_state()[1]  # type: ignore[index]  # noqa: NPY002
         same = torch.equal(before[0], after[0]) and np.array_equal(before[1], after[1])
-        _require(same, "learn must draw from generators of its own, not from torch's or NumPy's global state")
+        _require(same, "learn must draw from its own generators, not from torch's or NumPy's global state")
         unchanged = np.array_equal(task.train.images, images) and np.array_equal(task.train.labels, labels)
         _require(unchanged, "learn must not change its samples")
         seen += task.classes.tolist()
         answers = learner.predict(scenario[0].test)
         _require(answers.shape == (len(scenario[0].test),), "predict must give one answer per sample")
         _require(answers.dtype == np.int64, f"predict must give int64 labels; it gave {answers.dtype}")
-        _require({*answers.tolist()} <= {*seen}, "predict must answer with classes that were learned")
+        _require({*answers.tolist()} <= {*seen}, "predict must answer with learned classes")
         alone = [int(learner.predict(image[None])[0]) for image in scenario[0].test.images[:5]]
-        _require(alone == answers[:5].tolist(), "an image alone must be answered as among others")
+        _require(alone == answers[:5].tolist(), "an image must get the same answer alone as among others")
         for size in ("memory_bits", "working_set_bits"):
             value = getattr(learner, size)()
             _require(isinstance(value, int) and value >= 0, f"{size} must be an integer of at least 0; got {value!r}")
     state = _copied(learner)
-    _require(_refuses(lambda: learner.learn(scenario[1])), "classes that were learned already must be refused")
-    _require(_same(state, learner.state_dict()), "a task that is refused must change nothing")
+    _require(_refuses(lambda: learner.learn(scenario[1])), "classes that were already learned must be refused")
+    _require(_same(state, learner.state_dict()), "a refused task must change nothing")
 
 
 def _check_same_seed(twin: Learner, learner: Learner, scenario: Scenario) -> None:
@@ -138,19 +138,19 @@ def _check_same_seed(twin: Learner, learner: Learner, scenario: Scenario) -> Non
 
 
 def _check_state(loaded: Learner, learner: Learner, scenario: Scenario) -> None:
-    """Through a file and on: as if it had never been away."""
+    """Check that a saved and loaded method continues as if uninterrupted."""
     state = learner.state_dict()
     for name, value in state.items():
         _require(isinstance(value, np.ndarray), f"state_dict must hold arrays; {name!r} is a {type(value).__name__}")
     loaded.load_state_dict(safetensors.numpy.load(safetensors.numpy.save(state)))
-    _require(_same(loaded.state_dict(), state), "load_state_dict must take over all of a state_dict")
-    _require(_refuses(lambda: loaded.load_state_dict({})), "a state that is none must be refused with an InputError")
-    _require(_same(loaded.state_dict(), state), "a state that is refused must change nothing")
+    _require(_same(loaded.state_dict(), state), "load_state_dict must restore all of a state_dict")
+    _require(_refuses(lambda: loaded.load_state_dict({})), "an invalid state must be refused with an InputError")
+    _require(_same(loaded.state_dict(), state), "a refused state must change nothing")
     for each in (learner, loaded):
         each.learn(scenario[2])
-    _require(_same(loaded.state_dict(), learner.state_dict()), "after load_state_dict it must learn on alike")
+    _require(_same(loaded.state_dict(), learner.state_dict()), "after load_state_dict it must learn identically")
     seen = scenario.test_seen(2)
-    _require(np.array_equal(loaded.predict(seen), learner.predict(seen)), "a reloaded learner must answer alike")
+    _require(np.array_equal(loaded.predict(seen), learner.predict(seen)), "a reloaded learner must answer identically")
 
 
 def _check_other_seed(kind: type[Method], options: Mapping[str, Any], learner: Learner, scenario: Scenario) -> None:
@@ -159,7 +159,7 @@ def _check_other_seed(kind: type[Method], options: Mapping[str, Any], learner: L
         other.learn(task)
     if not learner.random:
         _require(
-            _same(other.state_dict(), learner.state_dict()), "`random` is false, and another seed changed something"
+            _same(other.state_dict(), learner.state_dict()), "`random` is false, but another seed changed the result"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import multiprocessing
 import os
 import signal
@@ -15,16 +16,20 @@ from pathlib import Path
 import pytest
 
 from bitreplay._floor.children import end_with_parent, ending_children
+from bitreplay._floor.container import read_file
+from bitreplay.training import TrainedNetwork
 from tests.attack.scale import LONG
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 ROOT = Path(__file__).parents[2]
+EPOCHS = 40  # of a training that is ended while it lasts
 SECONDS = 10  # within which all processes must be gone
 
 # Everything that a command starts inherits this mark, by which it is found wherever it went.
 TRAIN = """
-import os, sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start what runs in the background without it
 from bitreplay.training import train_base, TrainingOptions
 from tests.training.problems import tiny_task
 if __name__ == "__main__":
@@ -33,7 +38,8 @@ if __name__ == "__main__":
                devices=2, progress=False)
 """
 COMPARE = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from bitreplay.runs import Specification, compare_learners
 from tests.runs.problems import digits
@@ -92,10 +98,11 @@ def test_a_worker_ends_with_its_parent() -> None:
         warnings.simplefilter("ignore", DeprecationWarning)  # Python's word on forks beside threads
         parent = os.fork()
         if not parent:
+            parent_of_worker = os.getpid()
             worker = os.fork()
             if not worker:
-                end_with_parent()
-                end_with_parent()  # a second job
+                end_with_parent(parent_of_worker)
+                end_with_parent(parent_of_worker)  # a second job
                 os.write(writing, str(os.getpid()).encode())
             time.sleep(60)
             os._exit(0)
@@ -105,6 +112,17 @@ def test_a_worker_ends_with_its_parent() -> None:
     assert wait_until(lambda: not alive(worker), SECONDS)
     os.close(reading)
     os.close(writing)
+
+
+def test_a_worker_whose_parent_was_gone_before_it_began_ends_at_once() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        worker = os.fork()
+        if not worker:
+            end_with_parent(os.getppid() + 1)
+            time.sleep(60)
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1]) == 128 + signal.SIGTERM
 
 
 def test_an_interrupted_parent_ends_its_workers_and_no_others() -> None:
@@ -141,9 +159,9 @@ SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]
 def test_a_training_on_two_devices_ends_whole(number: signal.Signals, tmp_path: Path) -> None:
     program, folder = tmp_path / "program.py", tmp_path / "training"
     program.write_text(TRAIN)
-    process, mark = started(program, folder, 100_000)
+    process, mark = started(program, folder, EPOCHS)
     try:
-        assert wait_until((folder / "log.csv").exists, 180), program.with_suffix(".log").read_text()
+        assert wait_until((folder / "checkpoint.safetensors").exists, 180), program.with_suffix(".log").read_text()
         assert len(processes(mark)) >= 3
         process.send_signal(number)
         assert wait_until(lambda: not processes(mark), SECONDS), processes(mark)
@@ -152,6 +170,14 @@ def test_a_training_on_two_devices_ends_whole(number: signal.Signals, tmp_path: 
             os.kill(left, signal.SIGKILL)
         process.wait()
     assert (folder / "checkpoint.safetensors").exists()
+    done = read_file(folder / "checkpoint.safetensors")[0]["epoch"]
+    assert 0 < done < EPOCHS
+    again, _ = started(program, folder, EPOCHS)  # the same command
+    assert again.wait() == 0
+    assert TrainedNetwork.load(folder).accuracy["plain"] is not None
+    assert not (folder / "checkpoint.safetensors").exists()
+    with (folder / "log.csv").open() as log:
+        assert [int(row["epoch"]) for row in csv.DictReader(log)] == list(range(1, EPOCHS + 1))
 
 
 @long_only

@@ -35,7 +35,7 @@ def test_features_are_counted_by_asking():
     assert count_features(small, (1, 8, 8)) == small(torch.zeros(2, 1, 8, 8)).shape[1] == small.n_features
     with pytest.raises(InputError, match=r"features \(N, d\)"):
         count_features(nn.Conv2d(3, 4, 1), (3, 4, 4))
-    with pytest.raises(InputError, match="does not take images of 8 x 6 pixels and 3 channels"):
+    with pytest.raises(InputError, match="does not accept images of 8 x 6 pixels and 3 channels"):
         count_features(flatten, (3, 8, 6))
     assert flatten.training
 

@@ -51,7 +51,7 @@ def test_has_exactly_the_parameters_of_torchvision_and_loads_its_checkpoints(ste
 
 
 def test_refuses_a_checkpoint_of_another_network():
-    with pytest.raises(InputError, match="do not fit"):
+    with pytest.raises(InputError, match="do not match"):
         ResNet(width=32).load_torchvision(checkpoint(torchvision_shapes(stem=3)))
 
 

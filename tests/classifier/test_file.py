@@ -112,7 +112,7 @@ def test_a_memory_beside_other_thresholds_is_refused(tmp_path):
     state = replace(clf._fitted.state, binarizer=other.binarizer_)
     clf._fitted = clf._fitted.with_state(state)
     clf.save(tmp_path / "clf.safetensors")
-    with pytest.raises(FileFormatError, match="other thresholds"):
+    with pytest.raises(FileFormatError, match="thresholds that differ"):
         GBMClassifier.load(tmp_path / "clf.safetensors")
 
 

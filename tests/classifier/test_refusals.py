@@ -6,6 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from bitreplay import BinaryMemory, EMOptions, GBMClassifier, pack
+from bitreplay.classifier._checks import check_features
 from bitreplay.errors import BitreplayError, FingerprintError, InputError, UnknownClassError
 from bitreplay.heads import Replay
 
@@ -109,3 +110,60 @@ def test_merging_text_into_numbers_is_refused_and_changes_nothing(digits):
     with pytest.raises(InputError, match="all text or all numbers"):
         one.merge(other.memory_)
     assert np.array_equal(one.predict(test), before)
+
+
+BAD_ROWS = {
+    "not a number": np.full((1, 6), np.nan),
+    "infinite": np.full((1, 6), np.inf),
+    "infinities that cancel": np.array([[np.inf, -np.inf, 0, 0, 0, 0]]),
+    "too large for float32": np.full((1, 6), 1e300),
+    "too wide": np.zeros((1, 7), np.float32),
+    "no rows": np.empty((0, 6), np.float32),
+    "a vector": np.zeros(6, np.float32),
+    "a cube": np.zeros((1, 6, 1), np.float32),
+    "complex": np.zeros((1, 6), complex),
+    "text": np.array([["a"] * 6]),
+    "objects": np.array([[None] * 6], dtype=object),
+    "records": np.zeros((1, 6), dtype=[("a", float)]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_ROWS)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # scikit-learn's, before it refuses numbers that are too large
+def test_a_single_row_is_looked_at_as_closely_as_scikit_learn_does(monkeypatch, name):
+    """Plain matrices take a short way; what is refused and how it is said must not depend on it."""
+    clf = GBMClassifier(random_state=0).fit(*GOOD)
+    with pytest.raises(InputError) as short:
+        clf.predict(BAD_ROWS[name])
+    monkeypatch.setattr("bitreplay.classifier._checks.PLAIN", "")
+    with pytest.raises(InputError) as long:
+        clf.predict(BAD_ROWS[name])
+    assert str(short.value) == str(long.value)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["f4", "f8", "?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", ">f4", ">f8", ">i4", "f2", "g", "O"]
+)
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numbers_of_any_kind_are_what_scikit_learn_makes_of_them(monkeypatch, dtype, order):
+    clf = GBMClassifier(random_state=0).fit(*GOOD)
+    X = np.array(100 * np.random.default_rng(1).random((5, 6)), dtype=dtype, order=order)
+    short = check_features(X, clf._fitted, takes_bits=False)
+    monkeypatch.setattr("bitreplay.classifier._checks.PLAIN", "")
+    long = check_features(X, clf._fitted, takes_bits=False)
+    assert short.dtype == long.dtype == np.float32
+    np.testing.assert_array_equal(short, long)
+
+
+def test_large_numbers_whose_sum_is_not_finite_are_no_mistake():
+    clf = GBMClassifier(random_state=0).fit(*GOOD)
+    assert len(clf.predict(np.full((3, 6), 3e38, np.float32))) == 3
+
+
+def test_names_of_features_are_still_compared():
+    frame = pytest.importorskip("pandas").DataFrame(GOOD[0], columns=list("abcdef"))
+    clf = GBMClassifier(random_state=0).fit(frame, GOOD[1])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        clf.predict(GOOD[0][:1])
+    with pytest.raises(InputError, match="feature names"):
+        clf.predict(frame[list("bacdef")])

@@ -56,7 +56,7 @@ def test_a_classifier_has_a_memory_too(classifier: Path, tmp_path: Path, capsys:
 def test_what_a_memory_cannot_do(classifier: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "text").write_text("no memory")
     for options, said in (
-        ([str(classifier), "--remove", "mug"], "say where the changed memory goes: --output FILE"),
+        ([str(classifier), "--remove", "mug"], "need --output FILE for the changed memory"),
         ([str(classifier), "--remove", "plate", "--output", str(tmp_path / "out")], "has no class 'plate'; it has"),
         ([str(tmp_path / "absent")], "there is no file"),
         ([str(tmp_path / "text")], "is not a bitreplay file"),

@@ -36,7 +36,7 @@ def test_what_is_missing(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("BITREPLAY_DATA", str(tmp_path))
     assert main(["reproduce", "table-5", "--scale", "paper", "--output", str(tmp_path / "runs")]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("error: table-5 needs what is not here")
+    assert error.startswith("error: table-5 cannot run; the following is missing")
     assert "core50_128x128.zip" in error
     assert "quicknet_large_weights.h5" in error
     assert not (tmp_path / "runs").exists()

@@ -85,7 +85,7 @@ def test_frames_are_of_core50_only(tmp_path: Path) -> None:
     for number in range(4):
         write_image(tmp_path / "pets" / "cat" / f"{number}.png", number)
     for name in ("digits", tmp_path / "pets"):
-        with pytest.raises(InputError, match="videos of CORe50"):
+        with pytest.raises(InputError, match="frames of CORe50's videos"):
             load_dataset(name, every=2)
 
 

@@ -94,7 +94,7 @@ def test_a_known_name_is_no_folder_of_the_working_directory(tmp_path: Path, monk
             write_image(tmp_path / name / "cat" / f"{number}.png", number)
     assert load_dataset("pets").name == "pets"
     assert load_dataset("./core50").class_names == ("cat",)
-    with pytest.raises(InputError, match="core50 is not here"):
+    with pytest.raises(InputError, match="core50 is not available"):
         load_dataset("core50")
 
 

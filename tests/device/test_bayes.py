@@ -106,7 +106,7 @@ def test_bits_of_another_width_are_refused() -> None:
     with pytest.raises(InputError, match="takes 3 bits; got 4"):
         memory.enrol(1, [[0, 1, 1, 0]])
     trained = BinaryMemory(bits=3, fingerprint=4)
-    with pytest.raises(InputError, match="does not fit a layout"):
+    with pytest.raises(InputError, match="does not match a layout"):
         DeviceMemory.from_memory(trained, Layout(3))
     with pytest.raises(InputError, match="another fingerprint"):
         memory.to_memory(fingerprint=trained.fingerprint)

@@ -40,7 +40,7 @@ def selftest(folder: Path, compiler: str | None = COMPILER, flags: str = "-O0") 
 @pytest.mark.parametrize("features", ["uint8", "int8", "int16", "float32"])
 def test_a_classifier(classifier: GBMClassifier, features: Any, tmp_path: Path) -> None:
     export_c(classifier, tmp_path, features=features)
-    assert selftest(tmp_path) == "the answers are those of Python\n"
+    assert selftest(tmp_path) == "the answers match Python's\n"
 
 
 @compiled
@@ -49,7 +49,7 @@ def test_with_either_compiler(classifier: GBMClassifier, compiler: str, tmp_path
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     export_c(classifier, tmp_path, features="int16", weight_bits=4)
-    assert selftest(tmp_path, compiler, "-O2") == "the answers are those of Python\n"
+    assert selftest(tmp_path, compiler, "-O2") == "the answers match Python's\n"
 
 
 @compiled
@@ -59,7 +59,7 @@ def test_pixels_to_class(tmp_path: Path) -> None:
     labels = ("größe", 'a "quote" */', 7)
     memory.enrol({label: rng.random((30, 45)) < rng.random(45) for label in labels}, EMOptions(n_components=3))
     export_c(memory, tmp_path, network=network(), image_size=8, head="closed_form", name="shop")
-    assert selftest(tmp_path) == "the answers are those of Python\n"
+    assert selftest(tmp_path) == "the answers match Python's\n"
     assert not {path.name for path in tmp_path.glob("model*")}
 
 
@@ -70,11 +70,11 @@ def test_an_empty_device_and_one_with_less_room_than_classes(room: int, tmp_path
     empty = BinaryMemory(3, thermometer.fingerprint(64))
     options: dict[str, Any] = {"binarizer": thermometer, "features": "uint8", "scale": 1 / 16, "room": room}
     export_c(empty, tmp_path, **options)
-    assert selftest(tmp_path) == "the answers are those of Python\n"
+    assert selftest(tmp_path) == "the answers match Python's\n"
     rng = np.random.default_rng(0)
     empty.enrol({label: rng.random((20, 256)) < 0.5 for label in range(3)})
     export_c(empty, tmp_path, **options)
-    assert selftest(tmp_path) == "the answers are those of Python\n"
+    assert selftest(tmp_path) == "the answers match Python's\n"
 
 
 @compiled
@@ -178,13 +178,13 @@ def test_other_files_stay_and_the_same_are_replaced(classifier: GBMClassifier, t
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"features": None}, "say what the device's features are"),
-        ({"name": "Model"}, "name must be small letters"),
+        ({"features": None}, "give the type of the device's features"),
+        ({"name": "Model"}, "name must be lower-case letters"),
         ({"head": "linear"}, "head must be one of own, bayes, closed_form, linear_part"),
         ({"room": 0}, "room must be an integer from 1"),
         ({"samples": 70000}, "samples must be an integer from 1 to 65535"),
         ({"weight_bits": 1}, "weight_bits must be an integer from 2 to 8"),
-        ({"binarizer": Native()}, "a classifier has its binarizer already"),
+        ({"binarizer": Native()}, "a classifier already has its binarizer"),
         ({"network": network(), "features": None}, "the binarizer must be native"),
     ],
 )
@@ -201,11 +201,11 @@ def test_models_that_no_device_takes_are_refused(tmp_path: Path) -> None:
     for model in (GBMClassifier(), "model.safetensors"):
         with pytest.raises(InputError, match="a fitted GBMClassifier or a BinaryMemory is expected"):
             export_c(model, tmp_path)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="what type its features have says nothing"):
+    with pytest.raises(InputError, match="omit the type of its features"):
         export_c(BinaryMemory(3, 44), tmp_path, features="uint8")
     with pytest.raises(InputError, match="its number of bits is not known"):
         export_c(BinaryMemory(), tmp_path)
-    with pytest.raises(InputError, match="the network makes 45 bits, but the memory is of 44"):
+    with pytest.raises(InputError, match="the network makes 45 bits, but the memory has 44"):
         export_c(BinaryMemory(3, 44), tmp_path, network=network(), image_size=8)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="needs a folder"):
@@ -221,11 +221,11 @@ def test_the_command(classifier: GBMClassifier, tmp_path: Path, capsys: pytest.C
     arguments = ["export", "c", str(tmp_path / "digits.safetensors"), "--output", str(tmp_path / "c")]
     assert main([*arguments, "--features", "uint8", "--head", "linear_part"]) == 0
     assert "head: 10 x 1 rows of 8-bit weights" in capsys.readouterr().out
-    assert selftest(tmp_path / "c") == "the answers are those of Python\n"
+    assert selftest(tmp_path / "c") == "the answers match Python's\n"
     classifier.memory_.save(tmp_path / "memory.safetensors")
     arguments[2] = str(tmp_path / "memory.safetensors")
     assert main(arguments) == 0
-    assert selftest(tmp_path / "c") == "the answers are those of Python\n"
+    assert selftest(tmp_path / "c") == "the answers match Python's\n"
 
 
 def test_the_command_on_bad_input(
@@ -236,7 +236,7 @@ def test_the_command_on_bad_input(
     assert main(["export", "c", os.fspath(tmp_path / "nothing"), *output]) == 2
     assert "there is no file" in capsys.readouterr().err
     assert main(["export", "c", str(tmp_path / "digits.safetensors"), *output]) == 2
-    assert "say what the device's features are" in capsys.readouterr().err
+    assert "give the type of the device's features" in capsys.readouterr().err
     (tmp_path / "text").write_text("text")
     assert main(["export", "c", str(tmp_path / "text"), *output]) == 2
     assert "is not a bitreplay file" in capsys.readouterr().err

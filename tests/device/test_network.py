@@ -82,11 +82,14 @@ def test_sizes_are_those_of_the_documentation() -> None:
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (nn.Sequential(nn.Flatten(), BinaryLinear(8, 4), Sign()), "begins with a ThermometerConv2d"),
-        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Sign()), "ends with a dense layer"),
-        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Gain(1.0)), "comes a Sign; found nothing"),
-        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), nn.ReLU()), "comes a Sign; found ReLU"),
-        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Sign(), nn.ReLU()), "ReLU as module 2 has no form"),
+        (nn.Sequential(nn.Flatten(), BinaryLinear(8, 4), Sign()), "must start with a ThermometerConv2d"),
+        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Sign()), "must end with a dense layer"),
+        (
+            nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Gain(1.0)),
+            "must follow every binary layer; found nothing",
+        ),
+        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), nn.ReLU()), "must follow every binary layer; found ReLU"),
+        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Sign(), nn.ReLU()), "ReLU as module 2 is not supported"),
     ],
 )
 def test_networks_without_a_form_for_devices_are_refused(module: nn.Module, message: str) -> None:

@@ -94,8 +94,8 @@ def test_processes_can_hand_it_over(history):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"classes": ((1, 2, 3), (2,), (4, 5))}, "new classes of its own"),
-        ({"classes": ((1, 2, 3), (), (6, 4, 5))}, "new classes of its own"),
+        ({"classes": ((1, 2, 3), (2,), (4, 5))}, "its own new classes"),
+        ({"classes": ((1, 2, 3), (), (6, 4, 5))}, "its own new classes"),
         ({"classes": ((1, 2, 3.0), (6,), (4, 5))}, "a class must be an integer; got 3.0"),
         ({"classes": ((1, 2, 3), (6, 7, 8))}, "one per state"),
         ({"memory_bits": (1, 2)}, "memory_bits needs 3 values"),
@@ -103,13 +103,13 @@ def test_processes_can_hand_it_over(history):
         ({"working_set_bits": (1, 2, True)}, "working_set_bits must be an integer"),
         ({"seconds": (1, 2, float("nan"))}, "seconds must be numbers of at least 0; got nan"),
         ({"learner": ""}, "learner must be a name"),
-        ({"notes": {"pretrained": True}}, "notes must be text"),
+        ({"notes": {"pretrained": True}}, "notes must map text to text"),
         ({"train_count": None}, "belong together"),
         ({"right": np.zeros((3, 6))}, "right must be a table of integers; got float64"),
         ({"right": np.zeros((3, 5), dtype=int)}, r"right must have shape \(states, classes\) = \(3, 6\)"),
         ({"right": np.full((3, 6), 99)}, "right must lie between 0 and count"),
-        ({"count": np.full((3, 6), 99)}, "count must be 0 where a class is not known yet"),
-        ({"confusion": np.zeros((6, 6), dtype=int)}, "confusion does not fit"),
+        ({"count": np.full((3, 6), 99)}, "count must be 0 where a class is not yet known"),
+        ({"confusion": np.zeros((6, 6), dtype=int)}, "confusion does not match"),
         ({"confusion": np.zeros((5, 5), dtype=int)}, "confusion must be 6 x 6"),
     ],
 )
@@ -175,8 +175,8 @@ def test_answers_must_be_those_that_were_counted(history):
     for wrong, message in (
         (history.answers[:2], "answers need 3 states; got 2"),
         ((*history.answers[:2], history.answers[2][:-1]), "one per test sample"),
-        ((*history.answers[:2], ~history.answers[2]), "do not fit the numbers of right answers"),
-        ((*history.answers[:2], history.answers[2].astype(int)), "vector of truth values"),
+        ((*history.answers[:2], ~history.answers[2]), "do not match the numbers of correct answers"),
+        ((*history.answers[:2], history.answers[2].astype(int)), "vector of booleans"),
     ):
         with pytest.raises(InputError, match=message):
             replace(history, answers=wrong)

@@ -10,7 +10,7 @@ from bitreplay.bits import pack
 from bitreplay.experiments import Claim
 from bitreplay.experiments._class_bits import class_bits, draw, remember
 from bitreplay.experiments._samples_distances import ClassDistances, correlations, distances, mixture_correlations
-from bitreplay.experiments._samples_figure import Measured, _claim_apart, _claim_fall, _claim_nearest, samples_figure
+from bitreplay.experiments._samples_figure import Sampled, _claim_apart, _claim_fall, _claim_nearest, samples_figure
 from bitreplay.experiments._samples_map import embed
 from bitreplay.runs import Prepared, Setting
 from tests.experiments.conftest import CLASSES, TRAIN
@@ -115,7 +115,7 @@ def test_the_figure_in_miniature(small_request):
     ]
 
 
-def measured(p: int = 1, n_initial: int = 2, **columns: list[float]) -> Measured:
+def measured(p: int = 1, n_initial: int = 2, **columns: list[float]) -> Sampled:
     """Classes 0 and 1 of task 0, or more, and as many of a later one, with numbers as given."""
     labels = range(2 * n_initial)
     names = [name for name in ClassDistances.__dataclass_fields__ if name not in columns]
@@ -124,7 +124,7 @@ def measured(p: int = 1, n_initial: int = 2, **columns: list[float]) -> Measured
         for label in labels
     }
     prepared = SimpleNamespace(scenario=[SimpleNamespace(classes=[*range(n_initial)])])
-    return Measured(p, prepared, dict.fromkeys(labels), [], rows)
+    return Sampled(p, prepared, dict.fromkeys(labels), [], rows)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, concatenate, pack
@@ -51,6 +52,15 @@ def test_the_seed_and_nothing_else_decides():
     for label in "abcd":
         assert np.array_equal(one.memory.mixture(label).prototypes, two.memory.mixture(label).prototypes)
     assert any(not np.array_equal(one.memory.mixture(c).prototypes, other.memory.mixture(c).prototypes) for c in "abcd")
+
+
+def test_every_call_is_counted_and_has_seeds_of_its_own():
+    state = empty().learned(samples("abc"))
+    more = samples("a", n=30, seed=2)
+    later = state.without("c").learned(more)
+    assert [empty().calls, state.calls, later.calls] == [0, 1, 3]
+    other = dataclasses.replace(state.without("c"), calls=1).learned(more)  # as if forgetting were no call
+    assert not np.array_equal(later.memory.mixture("a").prototypes, other.memory.mixture("a").prototypes)
 
 
 def test_more_samples_of_a_known_class_count_with_those_before():
@@ -162,3 +172,40 @@ def test_the_order_of_classes_within_a_call_changes_no_mixture(order):
     one, two = (empty(head=ClosedForm(0.8, 0.05)).learned({c: given[c] for c in o}) for o in ("abc", order))
     for label in "abc":
         assert np.array_equal(one.memory.mixture(label).prototypes, two.memory.mixture(label).prototypes)
+
+
+def test_where_scores_would_be_too_many_rows_are_left_out_evenly(monkeypatch):
+    seen = []
+    scores = ClosedForm.scores
+
+    def watched(head, bits):
+        seen.append(len(bits))
+        return scores(head, bits)
+
+    monkeypatch.setattr(ClosedForm, "scores", watched)
+    given = samples("abcdef", n=50)  # 60 are held out
+    empty().learned(given)
+    assert set(seen) == {60}
+    for most, rows in ((360, 60), (359, 30), (100, 15)):
+        monkeypatch.setattr("bitreplay.gbm._state.MOST_JUDGED", most)
+        seen.clear()
+        state = empty().learned(given)
+        assert set(seen) == {rows}
+        assert state.temperature is not None
+        assert not state.head.open_options()
+
+
+@pytest.mark.parametrize(("n_rows", "n_jobs", "expected"), [(1, None, 1), (1, 2, 1), (100, None, 1), (100, 2, 2)])
+def test_linear_algebra_keeps_to_n_jobs_whatever_the_number_of_rows(monkeypatch, n_rows, n_jobs, expected):
+    seen = []
+    scores = ClosedForm.scores
+
+    def watched(head, bits):
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return scores(head, bits)
+
+    state = empty(n_jobs=n_jobs).learned(samples("abc"))
+    monkeypatch.setattr(ClosedForm, "scores", watched)
+    with threadpool_limits(3):
+        state.scores(samples("a")["a"][np.zeros(n_rows, dtype=int)])
+    assert set(seen) <= {expected}

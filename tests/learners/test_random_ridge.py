@@ -76,5 +76,5 @@ def test_a_ridge_that_float32_would_drown_is_solved_more_precisely():
         linalg.cho_factor(gram + np.float32(ridge) * np.eye(20, dtype=np.float32), lower=True)
     expected = np.linalg.solve(gram.astype(float) + ridge * np.eye(20), X.T.astype(float)).T
     np.testing.assert_allclose(solve_ridge(gram, X, ridge), expected, rtol=1e-3, atol=1e-6)
-    with pytest.raises(InputError, match="raise it"):
+    with pytest.raises(InputError, match="increase it"):
         solve_ridge(-gram, X, ridge)

@@ -47,7 +47,7 @@ def test_a_label_becomes_plain_and_stays_itself(given: Any, kept: Label) -> None
     assert len(memory) == 0
 
 
-@pytest.mark.parametrize("value", NO_LABELS, ids=repr)
+@pytest.mark.parametrize("value", NO_LABELS, ids=lambda value: type(value).__name__)
 def test_what_a_file_could_not_keep_is_no_label(value: Any) -> None:
     memory = random_memory(2, 10, {"cup": 1})
     before = state(memory)
@@ -170,7 +170,7 @@ def test_enrol_takes_bits_in_any_form_and_few_samples() -> None:
 def test_the_number_of_bits_comes_from_the_first_class_or_the_fingerprint() -> None:
     memory = BinaryMemory(3)
     assert memory.fingerprint is None
-    with pytest.raises(InputError, match="not known yet"):
+    with pytest.raises(InputError, match="not yet known"):
         _ = memory.n_features
     memory.add("cup", random_mixture(np.random.default_rng(0), 1, 24))
     assert memory.n_features == 24

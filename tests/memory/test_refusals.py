@@ -66,8 +66,8 @@ BITS = (np.random.default_rng(0).random((20, D)) < 0.5).astype(np.uint8)
 
 Call = Callable[[BinaryMemory], object]
 FAILING_CALLS: dict[str, tuple[type[BitreplayError], str, Call]] = {
-    "add a known label": (InputError, "'cup' is in the memory already", lambda m: m.add("cup", GOOD)),
-    "add a known number": (InputError, "7.0 is in the memory already", lambda m: m.add(7.0, GOOD)),
+    "add a known label": (InputError, "'cup' is already in the memory", lambda m: m.add("cup", GOOD)),
+    "add a known number": (InputError, "7.0 is already in the memory", lambda m: m.add(7.0, GOOD)),
     "add one new and one known": (InputError, "'mug'", lambda m: m.add_all({"new": GOOD, "mug": GOOD})),
     "add one good and one bad": (
         InputError,
@@ -79,7 +79,7 @@ FAILING_CALLS: dict[str, tuple[type[BitreplayError], str, Call]] = {
         "25\\]? bits",
         lambda m: m.add_all({"new": GOOD, "wide": BAD_WIDTHS["wider"]}),
     ),
-    "enrol a known label": (InputError, "'cup' is in the memory already", lambda m: m.enrol({"cup": BITS})),
+    "enrol a known label": (InputError, "'cup' is already in the memory", lambda m: m.enrol({"cup": BITS})),
     "enrol no samples": (InputError, "no samples", lambda m: m.enrol({"new": BITS[:0]})),
     "enrol other values": (InputError, "found 2 at row 0, column 0", lambda m: m.enrol({"new": BITS + 2})),
     "enrol NaN": (InputError, "found nan", lambda m: m.enrol({"new": np.full((4, D), np.nan)})),
@@ -103,14 +103,14 @@ FAILING_CALLS: dict[str, tuple[type[BitreplayError], str, Call]] = {
     "merge to True prototypes": (InputError, "integer of at least 1", lambda m: m.merge(m.copy(), True)),
     "merge too many samples": (
         InputError,
-        "under 2\\^32",
+        "below 2\\^32",
         lambda m: m.merge(random_memory(3, D, {"new": 1, "cup": 1}, counts={"cup": 2**32 - 1})),
     ),
     "mixture of an unknown class": (UnknownClassError, "'pot'", lambda m: m.mixture("pot")),
     "count of an unknown class": (UnknownClassError, "'pot'", lambda m: m.count("pot")),
     "sample an unknown class": (UnknownClassError, "'pot'", lambda m: m.sample(5, ["cup", "pot"])),
     "sample a class twice": (InputError, "named twice", lambda m: m.sample(5, ["cup", "cup"])),
-    "sample no class": (InputError, "no class to draw from", lambda m: m.sample(5, [])),
+    "sample no class": (InputError, "no classes to draw from", lambda m: m.sample(5, [])),
     "sample nothing": (InputError, "integer of at least 1", lambda m: m.sample(0)),
     "sample half a row": (InputError, "integer of at least 1", lambda m: m.sample(0.5)),  # type: ignore[arg-type]
     "sample with another prior": (InputError, "balanced, empirical", lambda m: m.sample(5, prior="flat")),  # type: ignore[arg-type]
@@ -174,7 +174,7 @@ def test_a_wrong_width_is_refused(name: str) -> None:
 
 def test_an_empty_memory_has_nothing_to_draw() -> None:
     for memory in (BinaryMemory(3), BinaryMemory(3, D)):
-        with pytest.raises(InputError, match="no class to draw from"):
+        with pytest.raises(InputError, match="no classes to draw from"):
             memory.sample(5)
 
 

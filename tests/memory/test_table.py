@@ -89,7 +89,7 @@ def test_a_replaced_class_keeps_its_place_and_the_others_their_bytes() -> None:
 
 def test_a_class_cannot_be_added_twice_or_replaced_unknown() -> None:
     table = table_of(3, 70, some_mixtures())
-    with pytest.raises(InputError, match="'mug' is in the memory already"):
+    with pytest.raises(InputError, match="'mug' is already in the memory"):
         table.with_classes({"pot": some_mixtures()["cup"], "mug": some_mixtures()["mug"]})
     with pytest.raises(UnknownClassError, match=r"'pot' is not in the memory; it knows 'cup', 'mug', 'jug'"):
         table.replaced({"pot": some_mixtures()["cup"]})

@@ -172,7 +172,7 @@ def test_sentences_do_not_claim_more_than_is_known():
     single = " ".join(findings(gather(comparison(seeds=[0]))))
     assert "is best" not in single
     assert "has the highest average accuracy" in single
-    assert "All of this rests on one seed" in single
+    assert "All results rest on one seed" in single
     assert re.search(r"[\d,]+ test samples in the end: an accuracy may be off by \d+\.\d points", single)
     one_seed = [run(name, 0, accuracy) for name, accuracy in (("a", 0.8), ("b", 0.79), ("c", 0.3))]
     assert re.search(r"[ab] is not distinguishable from it on this test set\.", " ".join(findings(gather(one_seed))))
@@ -180,7 +180,9 @@ def test_sentences_do_not_claim_more_than_is_known():
     assert "no other method is distinguishable from it" in " ".join(findings(gather(near)))
     tied = [r for r in near if r.name == "a"] + [run("b", s, 0.8, bits_per_class=10) for s in (0, 1)]
     tied += [run("c", s, 0.3) for s in (0, 1)]
-    assert "is not distinguishable from it. Of these, b keeps least: 90 bit." in " ".join(findings(gather(tied)))
+    assert "not distinguishable from it. Of these, b needs the least memory: 90 bit." in " ".join(
+        findings(gather(tied))
+    )
     assert "pretrained" not in " ".join(findings(gather(comparison(notes={"pretrained": "no"}))))
 
 

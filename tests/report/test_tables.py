@@ -81,7 +81,7 @@ def test_only_the_winner_is_bold(runs):
 def test_one_seed_says_so_and_marks_nothing():
     single = comparison(seeds=[5])
     text = markdown_table(single)
-    assert "One seed (5): the spread is not known, and no best is marked." in text
+    assert "One seed (5): the spread is unknown, and no best is marked." in text
     assert "**" not in text
     assert "±" not in text
     assert "Bold" not in text

@@ -52,7 +52,7 @@ def test_both_kinds_side_by_side_from_the_command_line(network: Path, tmp_path: 
 
 @pytest.mark.parametrize("encoder", ["efficientnet_lite0", "binary_vgg"])
 def test_networks_that_are_not_to_be_trained_are_refused(tmp_path: Path, encoder: str) -> None:
-    with pytest.raises(InputError, match="begin with one that is not trained"):
+    with pytest.raises(InputError, match="start from an untrained one"):
         run_learner(Setting("digits", encoder=encoder), quick("iCaRL"), 0, tmp_path)
     assert not any(tmp_path.glob("digits*"))
 

@@ -111,7 +111,7 @@ def test_a_damaged_checkpoint_is_as_good_as_none(network: Path, tmp_path: Path, 
         (other_folder,) = (tmp_path / "other").iterdir()
         shutil.copy(other_folder / CHECKPOINT, checkpoint)
     states: list[int] = []
-    with pytest.warns(UserWarning, match=r"the run begins again: .*checkpoint\.safetensors cannot be used"):
+    with pytest.warns(UserWarning, match=r"the run starts over: .*checkpoint\.safetensors cannot be used"):
         again = run_learner(
             setting, specification, 0, tmp_path, prepared=prepared, on_state=lambda state, history: states.append(state)
         )

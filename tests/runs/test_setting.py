@@ -34,7 +34,7 @@ def test_defaults_follow_the_data() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"encoder": "resnet81"}, r"encoder must be one of resnet18, .* or a folder that `bitreplay train` wrote"),
+        ({"encoder": "resnet81"}, r"encoder must be one of resnet18, .* or a folder written by `bitreplay train`"),
         ({"encoder": "."}, "encoder must be one of"),
         ({"encoder": "resnet18:width"}, "options are written option=value"),
         ({"preset": "fast"}, "preset must be one of paper, cpu, .*; got 'fast'"),
@@ -78,13 +78,13 @@ def test_results_depend_on_the_network_and_not_on_where_it_is(network: Path, tmp
 
 
 def test_a_network_for_other_classes_is_refused(network: Path) -> None:
-    with pytest.raises(InputError, match="was trained on other classes than task 0 has"):
+    with pytest.raises(InputError, match="was trained on classes that differ from task 0"):
         _ = Prepared(digits(network, order=7)).encoder
 
 
 def test_an_encoder_that_has_its_weights_is_not_trained(network: Path) -> None:
     setting = digits(network)
-    with pytest.raises(InputError, match="comes with its weights"):
+    with pytest.raises(InputError, match="comes with weights"):
         setting.trained(setting.scenario())
 
 
@@ -132,7 +132,7 @@ def test_where_there_is_no_plain_network_results_say_so(tmp_path: Path, monkeypa
     given = replace(setting, encoder=str(tmp_path / "network"))
     run = run_learner(given, Specification.parse("NearestMean"), 0, tmp_path / "runs")
     assert run.history is not None
-    assert run.history.notes["network"] == "after its phase with a thermometer: no plain one is there"
+    assert run.history.notes["network"] == "after its phase with a thermometer: no plain network available"
 
 
 def test_a_plain_network_beside_it_counts(tmp_path: Path) -> None:

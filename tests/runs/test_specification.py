@@ -53,7 +53,7 @@ def test_every_default_can_be_typed(name: str) -> None:
         ("", r"no learner ''"),
         ("GBM:protoypes=4", r"GBM has no option 'protoypes'; it has prototypes, .*; did you mean prototypes\?$"),
         ("GBM:xyzzy=4", r"GBM has no option 'xyzzy'; it has prototypes, .*n_jobs$"),
-        ("GBM:seed=4", "the seed is no option of GBM"),
+        ("GBM:seed=4", "the seed is not an option of GBM"),
         ("GBM:bits", "options are written option=value; got 'bits'"),
         ("GBM:bits=3,bits=4", "'bits' is given twice"),
         ("GBM:bits=many", "bits"),

@@ -159,7 +159,7 @@ def test_the_control_is_trained_as_long_without_a_thermometer(tmp_path):
 
 def test_a_folder_with_another_training_is_refused(tmp_path):
     train_base(tiny_task(), **SMALL, folder=tmp_path, **QUIET)
-    with pytest.raises(InputError, match="trained otherwise"):
+    with pytest.raises(InputError, match="trained differently"):
         train_base(tiny_task(), **SMALL, seed=1, folder=tmp_path, **QUIET)
 
 

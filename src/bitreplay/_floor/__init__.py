@@ -1,4 +1,4 @@
-"""The floor that every room stands on: checks of arguments, seeds, threads, devices, files and locks, each once.
+"""The foundation of all packages: argument checks, seeds, threads, devices, files and locks, each implemented once.
 
-Nothing here knows of bits or classes. It is for the package itself; users meet it as error messages.
+Nothing here knows about bits or classes. It is for the package itself; users only see its error messages.
 """

@@ -1,4 +1,4 @@
-"""Checks of arguments, so that one mistake has one message everywhere: what was wrong, and what is expected."""
+"""Argument checks, so that one mistake gives the same message everywhere: what was wrong, and what is expected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Word = TypeVar("Word", bound=str)
 
 
 def integer(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
-    """A whole number from `least` to `most`, as a Python integer; truth values and floats are none.
+    """A whole number from `least` to `most`, as a Python integer; booleans and floats are refused.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def number(
     above: float | None = None,
     below: float | None = None,
 ) -> float:
-    """A finite number within limits, as a Python float; truth values and text are none.
+    """A finite number within limits, as a Python float; booleans and text are refused.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def number(
 
 
 def one_of(name: str, value: Any, words: Sequence[str] | Any) -> None:
-    """Refuse what is not one of some words; `words` may be a Literal type.
+    """Refuse a value that is not one of some words; `words` may be a Literal type.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def text(name: str, value: Any) -> str:
 
 
 def truth(name: str, value: Any) -> bool:
-    """True or False; a word such as "no" would mean yes."""
+    """True or False; a word such as "no" would count as true."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be true or false; got {value!r}")
     return bool(value)

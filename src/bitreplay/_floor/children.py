@@ -6,6 +6,7 @@ find its workers still computing an hour later.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import multiprocessing
 import os
@@ -22,21 +23,30 @@ GRACE = 5.0  # seconds that children have after a polite word
 _watching = threading.Lock()
 
 
-def end_with_parent() -> None:
+def end_with_parent(parent: int) -> None:
     """To be called in a worker: from now on it ends within a second of its parent.
+
+    The parent says who it is (its `os.getpid()`): it may be gone before the worker has imported all that it needs.
 
     A thread looks whether the process still has the parent that it had. Linux could send a signal instead, but when the
     parent's *thread* ends that started the worker, which pools of workers do not promise to keep.
     """
-    parent = os.getppid()
+    over = threading.Event()
 
     def watch() -> None:
         while os.getppid() == parent:
-            time.sleep(EVERY)
+            if over.wait(EVERY):
+                return
         os._exit(128 + signal.SIGTERM)  # at once: there is nobody to clean up for, and files appear whole or not at all
 
+    def stop() -> None:
+        over.set()
+        watcher.join()
+
     if _watching.acquire(blocking=False):  # one thread is enough, however many jobs the worker gets
-        threading.Thread(target=watch, name="watches the parent", daemon=True).start()
+        watcher = threading.Thread(target=watch, name="watches the parent", daemon=True)
+        watcher.start()
+        atexit.register(stop)  # a thread that is still there when Python ends may abort the process
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
-"""The file of a memory or a classifier: safetensors with a checksum, written whole or not at all.
+"""The file of a memory or a classifier: safetensors with a checksum, written atomically.
 
-`docs/format.md` describes every byte. Reading never executes anything: tensors and JSON only. Whatever is wrong with a
-file becomes a `FileFormatError` that says so, before anything is built from it.
+`docs/format.md` describes every byte. Reading never executes anything: tensors and JSON only. Any defect of a file
+raises a `FileFormatError` before anything is built from it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,9 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     >>> content["kind"], content["memory"]["labels"], tensors["memory.codes"].nbytes  # 2 prototypes of 64 times 3 bits
     ('memory', ['mug'], 48)
     """
-    raw = memoryview(Path(path).read_bytes())
+    with Path(path).open("rb") as file:
+        room = memoryview(bytearray(os.fstat(file.fileno()).st_size))  # tensors are views of it, and may be written to
+        raw = room[: file.readinto(room)]
     name = os.fspath(path)
     try:
         header = _header(raw)
@@ -103,7 +105,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     digest.update(bytes(32))
     digest.update(raw[end:])
     if digest.digest() != raw[begin:end]:
-        raise FileFormatError(f"{name} is truncated or altered: its checksum does not fit its content")
+        raise FileFormatError(f"{name} is truncated or altered: its checksum does not match its content")
     try:
         tensors = _tensors(header, raw)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:

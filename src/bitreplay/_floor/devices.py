@@ -1,6 +1,6 @@
-"""Where networks run: the device that a word names, and none that cannot be used.
+"""Where networks run: devices by name, checked for availability.
 
-Beside the flow images → features → bits → memory/head → class: encoders and trained networks ask for it.
+Alongside the flow images → features → bits → memory/head → class: used by encoders and trained networks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["usable_device"]
 
 
 def usable_device(device: str | torch.device) -> torch.device:
-    """A device that tensors can be put on; "auto" takes a GPU if there is one.
+    """A device that tensors can be put on; "auto" selects a GPU if there is one.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Files that are there whole or not at all: one way to write them, for everything that the package writes.
+"""Atomic files: one way of writing for everything that the package writes.
 
-A file is written beside its place under a passing name and then moved there. Whoever is killed in the middle leaves the
-old file as it was, and a `.part` file that names the process it belonged to: it is removed when that process is gone,
-and never while it lives.
+A file is written next to its destination under a temporary name and then moved there. A process killed in the middle
+leaves the old file unchanged, and a `.part` file that names the process: it is removed once that process has ended, and
+never before.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def write_bytes(path: str | os.PathLike[str], content: Buffer | Sequence[Buffer]
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file as UTF-8, whole or not at all."""
+    """Write a text file as UTF-8, atomically."""
     write_bytes(path, text.encode())
 
 
 def part_beside(target: Path) -> Path:
-    """A new name beside a file or folder that is being made; it says which process makes it."""
+    """A temporary name next to a file or folder being made; it contains the process that makes it."""
     return target.with_name(f".bitreplay-{_HOST}-{os.getpid()}-{secrets.token_hex(6)}{PART}")
 
 

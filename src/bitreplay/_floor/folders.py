@@ -1,4 +1,4 @@
-"""Where the user's own data lies."""
+"""Where the user's own data is."""
 
 from __future__ import annotations
 

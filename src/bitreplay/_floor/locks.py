@@ -1,7 +1,7 @@
 """One process at a time: a lock on a file, for folders that several processes may work in.
 
-Beside the flow images → features → bits → memory/head → class: what takes long is computed by one process, and the
-others wait for it.
+Alongside the flow images → features → bits → memory/head → class: expensive results are computed by one process, and
+the others wait for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["file_lock"]
 
 @contextlib.contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Wait until no other process holds the lock; where the system has no such locks, nobody waits."""
+    """Wait until no other process holds the lock; if the system has no such locks, it does not wait."""
     try:
         file = lock.open("w")
     except OSError as error:

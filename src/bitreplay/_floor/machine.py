@@ -1,4 +1,4 @@
-"""What is known of the machine at hand: for keys of what only holds on it, and for whoever reads its numbers."""
+"""What is known about this machine: for keys of machine-specific results, and for readers of its numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def machine_in_words() -> str:
 
 
 def cpu_in_words() -> str:
-    """All that the system says about the CPU: its name and what it can do."""
+    """Everything the system reports about the CPU: its name and features."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return "\n".join(sorted({line for line in lines if line.startswith(NAMES)}))

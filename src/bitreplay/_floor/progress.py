@@ -11,7 +11,7 @@ __all__ = ["progress"]
 
 @contextmanager
 def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told how much more is done."""
+    """Give a function to be called with the additional work done."""
     if not sys.stderr.isatty():
         yield _ignore
         return
@@ -27,4 +27,4 @@ def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def _ignore(done: int) -> None:
-    """Nobody is looking."""
+    """Show nothing."""

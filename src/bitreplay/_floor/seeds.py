@@ -1,4 +1,4 @@
-"""Seeds: numbers from which everything random follows, one for each purpose.
+"""Seeds: numbers that determine all randomness, one for each purpose.
 
 A seed for a purpose depends on the user's seed and on what it is for, not on what was drawn before. So results do not
 depend on the order in which things happen, on the number of threads, or on whether a file was loaded in between.
@@ -36,7 +36,7 @@ def seed_for(seed: int, *purpose: Any) -> int:
 def first_draw(random_state: Any) -> int:
     """A seed from scikit-learn's `random_state`: what ``check_random_state(random_state).randint(2**31)`` draws.
 
-    A new RandomState asks the system for entropy even if it is given a seed, which takes a tenth of a small fit.
+    A new RandomState asks the system for entropy even when given a seed, which takes a tenth of a small fit.
     """
     if isinstance(random_state, int | np.integer) and 0 <= random_state < 2**32:
         if not hasattr(_seeded, "source"):
@@ -52,7 +52,7 @@ def first_draw(random_state: Any) -> int:
 
 
 def mix_seed(*parts: int) -> int:
-    """One seed out of several numbers, such as (seed, epoch, step); it differs wherever one of them does.
+    """One seed out of several numbers, such as (seed, epoch, step); it differs if any of them does.
 
     Examples
     --------

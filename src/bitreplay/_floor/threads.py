@@ -1,7 +1,7 @@
-"""Threads: how many are asked for, and how libraries are kept to that number.
+"""Threads: how many are requested, and how libraries are limited to that number.
 
 `n_jobs` is scikit-learn's: None means one, -1 all cores. Matrices of a few thousand rows are multiplied fastest by one
-thread, and on busy cores threads wait for each other: what is small uses one, whatever the machine has.
+thread, and on busy cores threads wait for each other: small problems use one, whatever the machine has.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_note_fork)
 
 _counting = threading.Lock()
-_inside: list[Any] = []  # limits in force
-_found: Any = None  # what the first of them found
+_inside = 0  # limits in force
+_found: list[int | None] = []  # what the first of them found
+_present: list[int | None] = []  # what the latest has set
 
 SMALL = 2**20  # ours: parameters of a layer that one thread trains fastest
 
 
 def n_threads(n_jobs: Any) -> int:
-    """How many threads scikit-learn's `n_jobs` asks for: None means one, -1 all cores.
+    """How many threads scikit-learn's `n_jobs` requests: None means one, -1 all cores.
 
     Examples
     --------
@@ -73,30 +74,44 @@ def torch_threads(n_parameters: int | None = None) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-@contextlib.contextmanager
-def blas_threads(n: int) -> Iterator[None]:
+class blas_threads:  # noqa: N801  # a context, which is written like a function
     """A context in which linear algebra of NumPy and SciPy uses at most `n` threads.
 
     The limit is the process's. Where contexts of several threads overlap, the latest to begin decides, and the last to
-    end restores what the first one found: each for itself would restore another's limit, for ever.
+    end restores what the first one found: each for itself would restore another's limit, for ever. It takes a few
+    microseconds, so that the product of a single row can have its limit too.
     """
-    global _found
-    with _counting:
-        limiter = _controller().limit(limits=n, user_api="blas")
-        if not _inside:
-            _found = limiter
-        _inside.append(limiter)
-    try:
-        yield
-    finally:
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+
+    def __enter__(self) -> None:
+        global _inside, _found, _present
+        libraries = _libraries()
         with _counting:
-            _inside.remove(limiter)
-            if not _inside and _found is not None:
-                _found.restore_original_limits()
-                _found = None
+            if not _inside:
+                _found = _present = [library.get_num_threads() for library in libraries]
+            _inside += 1
+            _set_threads([self.n] * len(libraries))
+
+    def __exit__(self, *_: object) -> None:
+        global _inside
+        with _counting:
+            _inside -= 1
+            if not _inside:
+                _set_threads(_found)
+
+
+def _set_threads(wanted: list[int | None]) -> None:
+    global _present
+    if wanted != _present:  # some libraries start and end threads whenever they are told a number
+        for library, n in zip(_libraries(), wanted, strict=True):
+            if n is not None:
+                library.set_num_threads(n)
+        _present = wanted
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """The libraries that are loaded; looking for them takes longer than a small product."""
-    return ThreadpoolController()
+def _libraries() -> tuple[Any, ...]:
+    """The libraries of linear algebra that are loaded; looking for them takes longer than a small product."""
+    return tuple(library for library in ThreadpoolController().lib_controllers if library.user_api == "blas")

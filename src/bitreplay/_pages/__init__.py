@@ -1,1 +1,1 @@
-"""What reports and experiments share: runs by method, numbers and findings in words, the look of figures and pages."""
+"""What reports and experiments share: runs by method, numbers and findings in words, the style of figures and pages."""

@@ -1,4 +1,4 @@
-"""A figure as a file: PNG for slides, SVG for papers, and SVG as a part of a page that follows the page's theme."""
+"""A figure as a file: PNG for slides, SVG for papers, and SVG embedded in a page and following its theme."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def svg(made: Figure) -> str:
 
 
 def _settle(made: Figure) -> None:
-    """Find the places of all parts once, not again for every file: it takes longer than the drawing."""
+    """Lay out all parts once, not again for every file: it takes longer than the drawing."""
     if made.get_layout_engine() is not None:
         made.draw_without_rendering()
         made.set_layout_engine("none")
@@ -49,9 +49,9 @@ def svg_for_page(text: str, prefix: str, description: str) -> str:
     text : str
         What :func:`svg` returned.
     prefix : str
-        Begins every id, as ids must differ between the figures of a page.
+        Prefix of every id, because ids must differ between the figures of a page.
     description : str
-        What a screen reader says; escaped already.
+        Text for screen readers; already escaped.
     """
     element = text[text.index("<svg") :]
     for before, after in THEME.items():

@@ -1,6 +1,6 @@
-"""How all plots look: colours that colour-blind readers can tell apart, quiet axes, names beside the curves.
+"""How all plots look: colours that colour-blind readers can distinguish, unobtrusive axes, names next to the curves.
 
-Figures are drawn on canvas objects of their own; pyplot and its global state are not touched.
+Figures are drawn on their own canvas objects; pyplot and its global state are not used.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ STATES = "classes seen so far"
 
 
 def figure(height: float, width: float = WIDTH, *, arranged: bool = True) -> Figure:
-    """An empty figure on a canvas of its own; `arranged`: matplotlib finds room for all its parts, which takes time."""
+    """An empty figure on its own canvas; `arranged`: matplotlib lays out all its parts, which takes time."""
     made = Figure(figsize=(width, height), layout="constrained" if arranged else None)
     FigureCanvasAgg(made)
     return made
 
 
 def heading(made: Figure, title: str, setting: str) -> None:
-    """A title, and in small letters under it what the numbers rest on, so that a plot can travel alone."""
+    """A title, and in small print below it the setting, so that a plot can stand alone."""
     lines = [line.strip(" ·") for line in textwrap.wrap(setting, int(15 * made.get_figwidth()))]
     above = made.suptitle(title + "\n" * len(lines), x=0.012, ha="left", fontsize=11, fontweight="bold", color=INK)
     below = Annotation(
@@ -120,14 +120,14 @@ def styles(methods: Sequence[MethodRuns]) -> dict[str, dict[str, Any]]:
 
 
 def quiet(axes: Any) -> None:
-    """Axes that do not shout: a light grid across, no tick marks."""
+    """Unobtrusive axes: a light horizontal grid, no tick marks."""
     axes.grid(axis="y", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
 
 
 def wide_enough(axes: Any, span: float = 5.0) -> None:
-    """Percent on a scale that does not blow up what is next to nothing."""
+    """Percent on a scale that does not exaggerate tiny differences."""
     low, high = axes.get_ylim()
     missing = max(0.0, span - (high - low)) / 2
     axes.set_ylim(low - missing, high + missing)
@@ -140,14 +140,14 @@ def state_ticks(axes: Any, seen: Sequence[int], most: int) -> None:
 
 
 def name_ends(axes: Any, height: float, ends: Sequence[tuple[str, float, dict[str, Any]]]) -> None:
-    """Write names beside the ends of curves, spread so that they do not touch, each tied to its end by a line.
+    """Write names next to the ends of curves, spread so that they do not touch, each connected to its end by a line.
 
     Parameters
     ----------
     axes : Axes
         With its final limits.
     height : float
-        Inches that the axes are high, about.
+        Approximate height of the axes in inches.
     ends : sequence of (text, height of the curve's end, look of the curve)
         What to write where.
     """
@@ -163,9 +163,9 @@ def name_ends(axes: Any, height: float, ends: Sequence[tuple[str, float, dict[st
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Places as near to the wanted ones as possible, in the same order, at least `gap` apart, within [low, high].
+    """Positions as close to the wanted ones as possible, in the same order, at least `gap` apart, within [low, high].
 
-    Where there is no room for all within the limits, the gap wins.
+    If they do not all fit within the limits, the gap takes precedence.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def _inside(middle: float, size: int, gap: float, low: float, high: float) -> fl
 
 
 def bits_scale(axes: Any, low: float, high: float, nothing: float | None = None) -> None:
-    """Powers of ten with units; on their left, behind a line, no bits at all."""
+    """Powers of ten with units; to their left, separated by a line, zero bits."""
     first = int(np.ceil(np.log10(low)))
     high = max(1.8 * high, 1.2 * 10.0 ** (first + 1))  # two powers at least, or there would be no scale
     axes.set_xlim(low / 1.7, high)

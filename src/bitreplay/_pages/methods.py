@@ -71,7 +71,7 @@ class MethodRuns:
 
     @property
     def memory(self) -> float:
-        """Bits kept of old classes in the end, mean over the seeds."""
+        """Bits stored for old classes in the end, mean over the seeds."""
         return self.measure(MEASURES["memory_bits"]).mean
 
     @property
@@ -97,7 +97,7 @@ class MethodRuns:
 
     @property
     def notes(self) -> dict[str, str]:
-        """What must stand beside the numbers; where runs differ, all that they say."""
+        """Notes to show with the numbers; where runs differ, all their values."""
         names = dict.fromkeys(name for history in self.histories for name in history.notes)
         said = {name: dict.fromkeys(h.notes.get(name, "not said") for h in self.histories) for name in names}
         return {name: " / ".join(values) for name, values in said.items()}
@@ -135,12 +135,12 @@ def contenders(methods: Sequence[MethodRuns]) -> list[MethodRuns]:
 
 
 def leading(methods: Sequence[MethodRuns], what: Literal["average", "final"]) -> frozenset[str]:
-    """Names of the methods that are best, as far as the noise lets one say so.
+    """Names of the best methods, as far as the noise allows.
 
-    It is the best one and all that cannot be told from it: the difference is at most two standard errors, where the
-    error comes from the seeds and from the finite test set. (Methods answer about the same test samples, so the true
-    error of a difference is smaller: who leads by this rule does lead.) Nobody leads where a method has one seed, where
-    the tasks differ, or where all are alike.
+    The best one and all that are not distinguishable from it: the difference is at most two standard errors, where the
+    error comes from the seeds and from the finite test set. (Methods are tested on the same samples, so the true
+    error of a difference is smaller: a lead by this rule is real.) No method leads if one has a single seed, if
+    the tasks differ, or if all are alike.
     """
     compared = contenders(methods)
     if any(len(method.seeds) == 1 for method in compared) or len({m.task_sizes for m in compared}) != 1:
@@ -150,7 +150,7 @@ def leading(methods: Sequence[MethodRuns], what: Literal["average", "final"]) ->
 
 
 def within_noise(methods: Sequence[MethodRuns], what: Literal["average", "final"] = "average") -> list[MethodRuns]:
-    """The best method, and all that are within two standard errors of it; of a single seed, only the test set's."""
+    """The best method, and all within two standard errors of it; for a single seed, only the test set's error."""
     compared = contenders(methods)
     metric = metrics.average if what == "average" else metrics.final
     measured = [method.measure(metric).mean for method in compared]
@@ -182,7 +182,7 @@ def common_notes(methods: Sequence[MethodRuns]) -> dict[str, str]:
 
 
 def tasks_in_words(sizes: Sequence[int]) -> str:
-    """Task sizes as the field writes them, task 0 apart.
+    """Task sizes in the usual notation, task 0 separate.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plain sentences: what the numbers show, how sure that is, and what the columns mean."""
+"""Plain sentences: what the numbers show, how certain that is, and what the columns mean."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from bitreplay._pages.numbers import bits, percent, points
 
 __all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_words"]
 
-# What each column of the table says, for readers who meet it for the first time.
+# What each column of the table means, for first-time readers.
 MEANINGS = {
     "average": "accuracy on the test samples of all classes seen so far, mean over the states after each task",
     "final": "the same after the last task, on all classes",
-    "forgetting": "points that a task loses from its best earlier state to the end, mean over all tasks but the last",
-    "memory": "what is kept of old classes, as the paper counts: values only; 1 kbit = 1000 bits",
+    "forgetting": "points that a task loses from its best earlier state to the end, mean over all tasks except the "
+    "last",
+    "memory": "what is stored for old classes, as the paper counts it: values only; 1 kbit = 1000 bits",
     "working set": "weights and factors that a decision reads, some of which may be the memory itself",
     "learning": "time to learn all tasks",
 }
@@ -28,7 +29,7 @@ def findings(methods: Sequence[MethodRuns]) -> list[str]:
 
 
 def captions(methods: Sequence[MethodRuns]) -> list[str]:
-    """What must stand under a table of these methods: labels, seeds, marks and bounds."""
+    """The notes under a table of these methods: labels, seeds, marks and bounds."""
     lines = []
     if labels := common_notes(methods):
         lines.append(f"All methods: {labels_in_words(labels)}.")
@@ -41,14 +42,14 @@ def captions(methods: Sequence[MethodRuns]) -> list[str]:
 
 
 def noise_in_words(methods: Sequence[MethodRuns]) -> list[str]:
-    """How many test samples there are, and how far that lets accuracies be off."""
+    """How many test samples there are, and the resulting error of accuracies."""
     n_samples = {int(method.histories[0].count[-1].sum()) for method in methods}
     if len(n_samples) > 1:
         return []
     (n,) = n_samples
     off = APART * max(method.curves(metrics.standard_error)[0][-1] for method in methods)
     limit = f"an accuracy may be off by {100 * off:.1f} points"
-    return [f"{n:,} test samples in the end: {limit}; smaller differences mean nothing."]
+    return [f"{n:,} test samples in the end: {limit}; smaller differences are not meaningful."]
 
 
 def labels_in_words(notes: dict[str, str]) -> str:
@@ -57,9 +58,9 @@ def labels_in_words(notes: dict[str, str]) -> str:
 
 
 def setting_in_words(methods: Sequence[MethodRuns]) -> str:
-    """Tasks, labels and seeds in one line: what must stand beside a plot that travels alone.
+    """Tasks, labels and seeds in one line, for a plot that stands alone.
 
-    What is not true of all methods names those of which it is.
+    Facts that do not apply to all methods name those to which they apply.
     """
     facts: dict[str, list[str]] = {}
     for method in methods:
@@ -81,8 +82,8 @@ def _setting(methods: Sequence[MethodRuns]) -> str:
     (one,) = sizes
     steps = "in one task" if len(one) == 1 else f"in {len(one)} tasks ({tasks_in_words(one)})"
     return (
-        f"{who} learned {sum(one)} classes {steps}; after each task the question was asked about all classes seen so "
-        "far, without saying which task a sample comes from."
+        f"{who} learned {sum(one)} classes {steps}; after each task they were tested on all classes seen so "
+        "far, without being told which task a sample comes from."
     )
 
 
@@ -106,7 +107,7 @@ def _best(methods: Sequence[MethodRuns]) -> str:
         return f"{highest} But no other method is distinguishable from it."
     others = _listed([method.name for method in leaders if method is not best])
     smallest = min(leaders, key=lambda method: method.memory)
-    least = f"Of these, {smallest.name} keeps least: {bits(smallest.memory)}."
+    least = f"Of these, {smallest.name} needs the least memory: {bits(smallest.memory)}."
     return f"{highest} {others} {_cannot_be_told(leaders[1:])} from it. {least}"
 
 
@@ -123,16 +124,16 @@ def _bounds(methods: Sequence[MethodRuns]) -> list[str]:
 
 
 def _kept(methods: Sequence[MethodRuns]) -> str:
-    """The price of the best: what it keeps and what it loses."""
+    """The price of the best method: what it stores and what it loses."""
     compared = contenders(methods)
     if not compared or len({method.task_sizes for method in methods}) > 1:
         return ""
     best = _highest(compared)
     lost = best.measure(metrics.forgetting).mean
-    forgets = f" It loses {points(lost)} points of earlier tasks until the end." if len(best.task_sizes) > 1 else ""
+    forgets = f" On earlier tasks it loses {points(lost)} points by the end." if len(best.task_sizes) > 1 else ""
     return (
-        f"{best.name} keeps {bits(best.memory)} of old classes ({bits(best.memory / sum(best.task_sizes))} per class) "
-        f"and reads {bits(best.working_set)} of weights and factors to decide.{forgets}"
+        f"{best.name} stores {bits(best.memory)} for old classes ({bits(best.memory / sum(best.task_sizes))} per "
+        f"class) and reads {bits(best.working_set)} of weights and factors to decide.{forgets}"
     )
 
 
@@ -142,7 +143,7 @@ def _pretrained(methods: Sequence[MethodRuns]) -> str:
         return ""
     who = "The encoder" if "pretrained" in common_notes(methods) else "The encoder of some methods"
     return (
-        f"{who} was pretrained on {_listed(sorted(on))}: these results do not compare with those of encoders that "
+        f"{who} was pretrained on {_listed(sorted(on))}: these results cannot be compared with those of encoders that "
         "have seen the first task only."
     )
 
@@ -151,13 +152,13 @@ def _certainty(methods: Sequence[MethodRuns]) -> str:
     few = [method.name for method in methods if len(method.seeds) == 1]
     if not few:
         return ""
-    who = "All of this rests" if len(few) == len(methods) else f"What is said of {_listed(few)} rests"
+    who = "All results rest" if len(few) == len(methods) else f"Results of {_listed(few)} rest"
     unmarked = ", and no best is marked" if _unmarked(methods) else ""
-    return f"{who} on one seed: how much another seed would change it is not known{unmarked}."
+    return f"{who} on one seed: the variation between seeds is unknown{unmarked}."
 
 
 def _unmarked(methods: Sequence[MethodRuns]) -> bool:
-    """Whether nobody is called best because a method that competes has one seed."""
+    """Whether no best is marked because a competing method has only one seed."""
     return any(len(method.seeds) == 1 for method in contenders(methods))
 
 
@@ -167,10 +168,10 @@ def _seeds(methods: Sequence[MethodRuns]) -> str:
         (one,) = seeds
         listed = ", ".join(map(str, one))
         if len(one) == 1:
-            return f"One seed ({listed}): the spread is not known, and no best is marked."
+            return f"One seed ({listed}): the spread is unknown, and no best is marked."
         return f"Mean ± standard deviation over {len(one)} seeds ({listed})."
     each = "; ".join(f"{method.name}: {', '.join(map(str, method.seeds))}" for method in methods)
-    unknown = " No best is marked, as the spread of a single seed is not known." if _unmarked(methods) else ""
+    unknown = " No best is marked, because the spread of a single seed is unknown." if _unmarked(methods) else ""
     return f"Mean ± standard deviation over seeds ({each}).{unknown}"
 
 

@@ -1,8 +1,8 @@
 """The fully binary network: bits from the pixels to the embedding.
 
-It is an F without any multiplication, whose features are bits already. After Basso-Bert et al., "On Class-Incremental
-Learning for Fully Binarized Convolutional Neural Networks" (ISCAS 2024); what the paper on GBM leaves open of its
-smaller network (sec. 5) is a parameter.
+It is an F without any multiplication, whose features are already bits. After Basso-Bert et al., "On Class-Incremental
+Learning for Fully Binarized Convolutional Neural Networks" (ISCAS 2024); details of the smaller network that the GBM
+paper leaves open (sec. 5) are parameters.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["BinaryVGG"]
 class BinaryVGG(nn.Sequential):
     """Thermometer-coded images, blocks of two grouped 3x3 convolutions, a depthwise one, and a dense layer.
 
-    Every layer is binary, and between two of them stands a sign. It takes images from 0 to 1 that are not normalised
-    further, so that each byte has exactly one code; its features are ±1. :func:`bitreplay.nn.pack_network` packs it.
+    Every layer is binary, with a sign between layers. It takes images from 0 to 1 without further normalisation, so
+    that each byte has exactly one code; its features are ±1. :func:`bitreplay.nn.pack_network` packs it.
 
     Parameters
     ----------
@@ -31,17 +31,17 @@ class BinaryVGG(nn.Sequential):
     n_features : int
         D, bits of the embedding.
     bottleneck : {"mean", "stride"}
-        The depthwise layer: a kernel as large as the maps, a weighted mean over all places, in the ~1 Mbit network; or
-        3x3 with stride 2, as the 4.1 Mbit network's size suggests.
+        The depthwise layer: a kernel as large as the maps, a weighted mean over all positions, in the ~1 Mbit network;
+        or 3x3 with stride 2, as the 4.1 Mbit network's size suggests.
     batch_norm : bool
-        Train with batch normalisation, of which an integer threshold per channel remains; or only with the gain
-        1 / sqrt(fan_in), of which nothing remains.
+        Train with batch normalisation, which leaves an integer threshold per channel; or only with the gain
+        1 / sqrt(fan_in), which leaves nothing.
     levels : int
         Thermometer bits per colour.
     in_channels : int
         Colours.
     image_size : int
-        Height and width of the images: those of the last layers depend on it.
+        Height and width of the images, which determine those of the last layers.
 
     Examples
     --------
@@ -79,7 +79,7 @@ class BinaryVGG(nn.Sequential):
         for i, (width, group) in enumerate(zip(widths, groups, strict=True)):
             options: dict[str, Any] = {"groups": group, "binarize_input": False}
             if i == 0 and group != 1:
-                raise InputError(f"the first block has one group, as its input is coded pixels; got {group}")
+                raise InputError(f"the first block must have one group, because its input is coded pixels; got {group}")
             first = (
                 BinaryConv2d(before, width, 3, padding=1, **options)
                 if i

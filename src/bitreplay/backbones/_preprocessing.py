@@ -1,6 +1,6 @@
 """From stored pixels to what a backbone expects.
 
-This is the step before the backbone: bytes become numbers of the size and scale that it was trained with.
+This is the step before the backbone: bytes become numbers at the size and scale it was trained with.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Preprocessing:
     Parameters
     ----------
     mean, std : tuple of float
-        Per channel, with pixels from 0 to 1. One value serves all channels.
+        Per channel, with pixels from 0 to 1. One value applies to all channels.
     size : int or None
-        Height and width in pixels that images are resized to; None leaves them as they are.
+        Height and width in pixels that images are resized to; None leaves them unchanged.
     interpolation : {"bilinear", "bicubic"}
         How they are resized.
 
@@ -72,7 +72,7 @@ class Preprocessing:
         ).contiguous(memory_format=torch.channels_last)
 
     def normalise(self, images: torch.Tensor) -> torch.Tensor:
-        """Images of mean 0 and standard deviation 1, where the images are like those that `mean` and `std` are of."""
+        """Images normalised by `mean` and `std`."""
         if len(self.mean) not in (1, images.shape[1]) or len(self.std) != len(self.mean):
             raise InputError(f"mean and std must have {images.shape[1]} values, one per channel, or one value")
         mean, std = (

@@ -1,8 +1,8 @@
 """QuickNet (Bannink et al. 2021, "Larq Compute Engine"), a hybrid network: most of its weights and sums are binary.
 
 It is the paper's encoder for CORe50 (sec. 5.1): F ends in the middle of the network, and what follows, the tail, is the
-G that learns new classes. Everything here does what larq-zoo's Keras model does, so that its published weights can be
-used (`_quicknet_weights.py`).
+G that learns new classes. Everything here matches larq-zoo's Keras model, so that its published weights can be used
+ (`_quicknet_weights.py`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class QuickNet(nn.Module):
         Residual blocks and channels of the four sections.
     tap : {"input", "output", "pooled"}
         What the features are: the input or the output of the last 1x1 projection (`quant_conv2d_30` in
-        QuickNetLarge), channel by channel; or what the classes are computed from, averaged over the image.
+        QuickNetLarge), channel by channel; or the input of the last layer, averaged over the image.
     image_size : int
         Height and width of the images: the number of features depends on it.
     n_classes : int
@@ -98,7 +98,7 @@ class QuickNet(nn.Module):
         self.n_features = math.prod(self.shape)
 
     def _halves(self) -> tuple[nn.Sequential, nn.Sequential]:
-        """The layers before the tap, and those behind it."""
+        """The layers before the tap, and those after it."""
         layers = list(self.layers.named_children())
         at = [name for name, _ in layers].index(LAST_PROJECTION)
         cut = {"input": at, "output": at + 1, "pooled": len(layers)}[self.tap]
@@ -117,13 +117,13 @@ class QuickNet(nn.Module):
         return nn.Sequential(OrderedDict(layers=self.layers, dense=self.dense))
 
     def tail(self, n_inputs: int, n_classes: int) -> QuickNetTail:
-        """G: what follows the tap, as it is here, with a new last layer."""
+        """G: the layers after the tap with their current weights, and a new last layer."""
         if n_inputs != self.n_features:
             raise InputError(f"QuickNet's tail takes {self.n_features} values, {self.shape}; got {n_inputs}")
         return QuickNetTail(self._halves()[1], self.shape, self.dense.in_features, n_classes)
 
     def freeze_features(self) -> None:
-        """Replace the latent weights of F by their signs: all that it needs, now that it is not trained any more."""
+        """Replace the latent weights of F by their signs: it needs no more, since it is no longer trained."""
         with torch.no_grad():
             for layer in binary_layers(self._halves()[0]):
                 layer.weight.copy_(sign(layer.weight))
@@ -137,7 +137,7 @@ class QuickNetTail(nn.Module):
     layers : torch.nn.Sequential
         What follows the tap; it is copied.
     shape : tuple of int
-        Of what `layers` take: channels, height and width.
+        Shape of the input of `layers`: channels, height and width.
     width : int
         Features of the last layer.
     n_classes : int
@@ -178,7 +178,7 @@ class ResidualBlock(nn.Module):
 
 
 class SameConv2d(nn.Conv2d):
-    """A 3x3 convolution of stride 2 that pads as Keras does: on even sizes only right and below."""
+    """A 3x3 convolution of stride 2 that pads as Keras does: for even sizes only on the right and at the bottom."""
 
     def __init__(self, in_channels: int, out_channels: int, groups: int = 1) -> None:
         super().__init__(in_channels, out_channels, 3, stride=2, groups=groups, bias=False)
@@ -213,7 +213,7 @@ class Average(nn.Module):
 
 
 def _stem(channels: int) -> nn.Sequential:
-    """What makes maps of a quarter of the image's size, in floating point."""
+    """The stem: maps of a quarter of the image's size, in floating point."""
     narrow = channels // 4
     # Keras' momentum of 0.99 is torch's 0.01.
     stem = nn.Sequential(
@@ -252,7 +252,7 @@ def quicknet(
     ----------
     weights : str or None
         A `.h5` file as larq-zoo saves it; "published" for larq-zoo's own, if it is in `$BITREPLAY_DATA/quicknet` or was
-        fetched (it is never downloaded unasked); or None for random weights.
+        fetched (it is never downloaded without being requested); or None for random weights.
     blocks, filters, tap, image_size, n_classes
         As of :class:`QuickNet`.
     """

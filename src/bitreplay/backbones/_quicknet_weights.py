@@ -1,8 +1,8 @@
 """QuickNet's published weights: where they are, how to fetch them, and how to read larq-zoo's `.h5` files.
 
-They are what the encoder of `_quicknet.py` knows. Keras numbers its layers anew in every session, so that their names
-say nothing: weights are taken by order and checked by shape. Larq saves the *latent* weights of binary layers; their
-signs are what counts, and 0 counts as +1.
+They are for the encoder of `_quicknet.py`. Keras renumbers its layers in every session, so their names are meaningless:
+weights are read in order and checked by shape. Larq saves the *latent* weights of binary layers; only their signs
+matter, and 0 counts as +1.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PUBLISHED = {
 
 
 def published_weights(name: str) -> Path:
-    """The published file of a QuickNet, with the content that was published; an error says how to get it."""
+    """The published file of a QuickNet, with verified content; an error says how to get it."""
     path = _find(name)
     if path is None:
         raise InputError(missing_weights(name))
@@ -71,19 +71,19 @@ def published_weights(name: str) -> Path:
 
 
 def missing_weights(name: str) -> str | None:
-    """What to do to have the published weights of a QuickNet here; None if they are."""
+    """How to get the published weights of a QuickNet; None if they are available."""
     if _find(name) is not None:
         return None
     root = data_root()
-    folder = f"${DATA}/quicknet" + (f" ({root / 'quicknet'})" if root else f" (${DATA} is not set: your data's folder)")
+    folder = f"${DATA}/quicknet" + (f" ({root / 'quicknet'})" if root else f" (${DATA} is not set: your data folder)")
     return (
-        f"the weights of {name} are not here: get {PUBLISHED[name].url} and put it into {folder}, or let "
-        f"bitreplay.backbones.fetch_quicknet({name!r}) do that"
+        f"the weights of {name} are missing: get {PUBLISHED[name].url} and put it into {folder}, or call "
+        f"bitreplay.backbones.fetch_quicknet({name!r})"
     )
 
 
 def fetch_quicknet(name: str) -> Path:
-    """Download the published weights of a QuickNet into the cache, unless they are here already.
+    """Download the published weights of a QuickNet into the cache, unless they are already available.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def fetch_quicknet(name: str) -> Path:
 
 
 def download(url: str, sha256: str) -> Path:
-    """Fetch a file into the cache: whole and with the expected content, or not at all."""
+    """Fetch a file into the cache: complete and with the expected content, or not at all."""
     name = url.rpartition("/")[2]
     with caches.building(KIND, sha256[:20], name) as part:
         try:
@@ -127,7 +127,7 @@ def check_sha256(path: Path, expected: str) -> None:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != expected:
         raise FileFormatError(
-            f"{path} is not the published file: its sha256 is {found}, expected {expected}. Remove it and get it again"
+            f"{path} is not the published file: its sha256 is {found}, expected {expected}. Delete it and get it again"
         )
 
 
@@ -149,10 +149,10 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     network : torch.nn.Module
-        Made of convolutions, binary convolutions, batch normalisations and linear layers, in the order in which Keras
-        has them.
+        Made of convolutions, binary convolutions, batch normalisations and linear layers, in Keras'
+        order.
     path : path
-        The `.h5` file. Nothing is changed if it does not fit.
+        The `.h5` file. Nothing is changed if it does not match.
     """
     try:
         import h5py
@@ -171,7 +171,7 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
                 found, expected = [one.shape for one in datasets], [_keras_shape(layer, one) for one in targets]
                 if found != expected:
                     raise FileFormatError(
-                        f"{path} does not fit this network: {saved_name} has weights {found}, {name} needs {expected}"
+                        f"{path} does not match this network: {saved_name} has weights {found}, {name} needs {expected}"
                     )
                 values += [
                     (target, _from_keras(layer, dataset[()])) for target, dataset in zip(targets, datasets, strict=True)
@@ -182,7 +182,7 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
         raise FileFormatError(f"{path} is not a file of weights as Keras saves them: {error}") from None
     if len(saved) != len(layers):
         raise FileFormatError(
-            f"{path} does not fit this network: it has {len(saved)} layers with weights, {len(layers)} are needed"
+            f"{path} does not match this network: it has {len(saved)} layers with weights, {len(layers)} are needed"
         )
     if not all(torch.isfinite(value).all() for _, value in values):
         raise FileFormatError(f"{path} is damaged: it has weights that are NaN or infinite")
@@ -195,7 +195,7 @@ KINDS = (nn.Conv2d, BinaryConv2d, nn.BatchNorm2d, nn.Linear)
 
 
 def _saved_layers(file: Any) -> Iterator[tuple[str, list[Any]]]:
-    """Layers with weights, in Keras' order; their arrays are not read yet."""
+    """Layers with weights, in Keras' order; their arrays are not yet read."""
     for name in map(_text, file.attrs["layer_names"]):
         group = file[name]
         if datasets := [group[_text(weight)] for weight in group.attrs["weight_names"]]:

@@ -27,12 +27,12 @@ class ResNet(nn.Module):
     blocks : sequence of 4 int
         Residual blocks per stage: (2, 2, 2, 2) is ResNet-18, (3, 4, 6, 3) is ResNet-34.
     width : int
-        Channels of the first stage. The last one has ``8 * width``, and as many features come out.
+        Channels of the first stage. The last one has ``8 * width``, which is also the number of features.
     stem : {"small", "imagenet"}
         What comes before the first stage: a 3x3 convolution, or torchvision's 7x7 convolution of stride 2 and maximum
         pooling, which real torchvision checkpoints need.
     stem_stride : int
-        Stride of the 3x3 stem. With 2 all that follows costs a quarter.
+        Stride of the 3x3 stem. With 2, everything after it costs a quarter.
     in_channels : int
         Channels of the images.
 
@@ -81,7 +81,7 @@ class ResNet(nn.Module):
         return maps.mean((2, 3))
 
     def load_torchvision(self, state: Mapping[str, torch.Tensor]) -> None:
-        """Take the weights of a torchvision ResNet; those of its classification layer, `fc`, are left out.
+        """Load the weights of a torchvision ResNet, except those of its classification layer, `fc`.
 
         Parameters
         ----------
@@ -92,14 +92,14 @@ class ResNet(nn.Module):
         try:
             self.load_state_dict(wanted)
         except RuntimeError as error:
-            raise InputError(f"these weights do not fit this network: {error}") from None
+            raise InputError(f"these weights do not match this network: {error}") from None
 
 
 class Convolution3x3(nn.Conv2d):
     """A 3x3 convolution with padding 1 and no bias.
 
     On maps of 2x2, where every output sees every input, it is a plain matrix product. On a CPU that is three times as
-    fast, and such maps are where a ResNet-18 of stem stride 2 spends half of its time on 32-pixel images.
+    fast, and a ResNet-18 with stem stride 2 spends half of its time on such maps for 32-pixel images.
     """
 
     def __init__(self, in_channels: int, out_channels: int, stride: int = 1) -> None:

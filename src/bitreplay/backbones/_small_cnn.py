@@ -16,13 +16,13 @@ __all__ = ["SmallCNN"]
 class SmallCNN(nn.Module):
     """Three 3x3 convolutions, the second and third of stride 2, each with batch normalisation and ReLU.
 
-    The last maps are averaged in their four quarters: where in the image something is seems to matter for digits that
-    the network was not trained on.
+    The last maps are averaged over their four quadrants: position in the image seems to matter for digits that the
+    network was not trained on.
 
     Parameters
     ----------
     width : int
-        Channels of the first convolution; the others have twice as many, and ``8 * width`` features come out.
+        Channels of the first convolution; the others have twice as many, and there are ``8 * width`` features.
     in_channels : int
         Channels of the images.
 

@@ -1,8 +1,8 @@
 """Binarizers: from the features of any encoder to bits, and from bits to what the classifier sees.
 
-In the flow images → features → **bits** → memory/head → class they stand right behind the encoder. They are torch
-modules: called in a network, they return what G sees with a straight-through gradient, so that the encoder can learn to
-live with them; and they turn arrays into packed bits.
+In the flow images → features → **bits** → memory/head → class they directly follow the encoder. They are torch
+modules: called in a network, they return what G sees with a straight-through gradient, so that the encoder can be
+trained with them; and they turn arrays into packed bits.
 """
 
 from bitreplay.binarizers._binarizer import Binarizer

@@ -21,8 +21,8 @@ BLOCK = 2**24  # feature values binarized at once, to bound the memory of large 
 class Binarizer(nn.Module):
     """From features to bits, and back to what a classifier sees.
 
-    `encode` gives bits, `decode` what G sees for given bits, and calling the module does both with a straight-through
-    gradient. `bits_per_feature` values of a decoded feature lie side by side in the bits.
+    `encode` returns bits, `decode` what G sees for given bits, and calling the module does both with a straight-through
+    gradient. The `bits_per_feature` bits of a decoded feature are adjacent.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Binarizer(nn.Module):
 
     def encode(self, features: torch.Tensor) -> torch.Tensor:
         """Bits of features (..., d), as 0 and 1 in the features' type, without gradient."""
-        raise TypeError(f"{type(self).__name__} does not say how it encodes")
+        raise TypeError(f"{type(self).__name__} does not implement encode")
 
     def decode(self, bits: torch.Tensor) -> torch.Tensor:
         """What G sees for given bits: the mean of the bits of each feature."""
@@ -49,12 +49,14 @@ class Binarizer(nn.Module):
         return bits.reshape(*bits.shape[:-1], -1, self.bits_per_feature).mean(-1)
 
     def calibrate(self, features: npt.NDArray[Any]) -> None:
-        """Learn thresholds from features, if there are any to learn."""
+        """Learn thresholds from features, if the binarizer has any."""
 
     def pack(self, features: npt.NDArray[Any]) -> PackedBits:
         """Packed bits of an array (rows, d)."""
         features = check_numbers(features)
         step = max(1, BLOCK // max(1, features.shape[1] * self.bits_per_feature))
+        if len(features) <= step:
+            return pack(self.encode_array(np.ascontiguousarray(features)))
         blocks = (np.ascontiguousarray(features[i : i + step]) for i in range(0, max(1, len(features)), step))
         return concatenate([pack(self.encode_array(block)) for block in blocks])
 
@@ -65,16 +67,16 @@ class Binarizer(nn.Module):
 
     def fingerprint(self, n_features: int, encoder: str = "") -> Fingerprint:
         """Identity of the bits made from `n_features` features."""
-        raise TypeError(f"{type(self).__name__} does not say what its bits are")
+        raise TypeError(f"{type(self).__name__} does not implement fingerprint")
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Options and tensors that :func:`rebuild` needs to make the same binarizer again."""
+        """Options and tensors from which :func:`rebuild` makes the same binarizer again."""
         tensors = {name: value.cpu().numpy() for name, value in self.state_dict().items()}
         return {"kind": self.kind}, tensors
 
 
 def check_finite(features: Any) -> npt.NDArray[Any]:
-    """Features that thresholds can be made from: a matrix of finite numbers with at least one row."""
+    """Features that thresholds can be computed from: a matrix of finite numbers with at least one row."""
     array = check_numbers(features)
     if not len(array) or not np.isfinite(array).all():
         raise InputError(f"thresholds need a non-empty matrix of finite features; got shape {array.shape}")

@@ -21,9 +21,10 @@ __all__ = ["Heaviside"]
 
 
 class Heaviside(Binarizer):
-    """f * d learned projections, each a bit that is set where the projection is at least 0 (sec. 3.3 of the paper).
+    """f * d learned projections, each giving a bit that is set where the projection is at least 0 (sec. 3.3 of the
+    paper).
 
-    A point-wise linear map, or 1x1 convolution where features come as maps (N, d, height, width). G sees the bits
+    A point-wise linear map, or a 1x1 convolution if features are maps (N, d, height, width). G sees the bits
     themselves. Untrained, it is a random projection.
 
     Parameters

@@ -1,7 +1,7 @@
-"""Binarizers by name, and from what a file says about them.
+"""Binarizers by name, and from their description in a file.
 
 One vocabulary for estimators, learners and trainings: "thermometer" and "heaviside" are made for features, "identity"
-and "native" are for what is bits already (0 and 1, or ±1).
+and "native" are for features that are already binary (0 and 1, or ±1).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ KINDS: dict[str, type[Binarizer]] = {c.kind: c for c in (Thermometer, Heaviside,
 def calibrated_binarizer(
     binarizer: BinarizerName | Binarizer, features: npt.NDArray[Any], *, p: int = 1, f: int = 2, seed: int = 0
 ) -> Binarizer:
-    """A binarizer whose thresholds suit some features: their quantiles, once and for all.
+    """A binarizer whose thresholds are fixed quantiles of some features.
 
     Parameters
     ----------
     binarizer : {"thermometer", "heaviside", "identity", "native"} or Binarizer
-        Which kind; one that has its thresholds already is copied as it is.
+        Which kind; one that already has its thresholds is copied unchanged.
     features : ndarray of shape (rows, d)
         Features of the first classes.
     p, f : int
         Bits per feature of a thermometer; width factor of Heaviside.
     seed : int
-        Of Heaviside's projection, which is random, with its thresholds at the medians of the projections.
+        Seed of Heaviside's random projection, whose thresholds are the medians of the projections.
 
     Examples
     --------
@@ -65,8 +65,8 @@ def calibrated_binarizer(
 
 
 def rebuild(content: Mapping[str, Any], tensors: Mapping[str, npt.NDArray[Any]]) -> Binarizer:
-    """The binarizer that :meth:`Binarizer.describe` described; raises KeyError, TypeError or ValueError where it does
-    not fit.
+    """The binarizer that :meth:`Binarizer.describe` described; raises KeyError, TypeError or ValueError if it is
+    invalid.
     """
     if not isinstance(content, Mapping):
         raise TypeError(f"a binarizer is described by its kind and options; got {content!r}")

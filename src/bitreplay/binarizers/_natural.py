@@ -1,4 +1,4 @@
-"""For features that are bits already, as binary networks give them: 0 and 1, or ±1."""
+"""For features that are already binary, as binary networks produce them: 0 and 1, or ±1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Identity", "Native"]
 
 
 class Identity(Binarizer):
-    """For embeddings that are bits already, as binary networks give them: refuses anything but 0 and 1.
+    """For embeddings that are already bits, as binary networks produce them: refuses anything but 0 and 1.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Identity(Binarizer):
 
 
 class Native(Binarizer):
-    """For features that are ±1 already, as binary networks give them: a bit is set where the feature is at least 0.
+    """For features that are already ±1, as binary networks produce them: a bit is set where the feature is at least 0.
 
     G sees ±1, as every layer of such a network does.
 

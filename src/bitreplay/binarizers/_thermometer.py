@@ -30,9 +30,9 @@ class Thermometer(Binarizer):
     rounding : {"floor", "nearest"}
         Thresholds at (j+1)/p, as in the paper, or at (j+1/2)/p. Features are expected in [0, 1].
     calibrated : bool
-        Take thresholds from data instead: feature by feature at the (j+1)/(p+1) quantiles of what `calibrate` is given.
-        For encoders that nobody will retrain, with features of any sign and scale. A bit is then set where the feature
-        is *greater* than its threshold: after a ReLU many quantiles are exactly 0.
+        Take thresholds from data instead: for each feature the (j+1)/(p+1) quantiles of the data given to `calibrate`.
+        For encoders that will not be retrained, with features of any sign and scale. A bit is then set where the
+        feature is *greater* than its threshold: after a ReLU many quantiles are exactly 0.
     mask_gradient : bool
         Pass no gradient to features outside [0, 1].
 
@@ -102,8 +102,10 @@ class Thermometer(Binarizer):
             steps, number = np.arange(self.p, dtype=features.dtype), features.dtype.type
             thresholds = (steps + number(1.0 if self.rounding == "floor" else 0.5)) / number(self.p)
             return np.asarray(features[:, :, None] >= thresholds).reshape(len(features), -1)
-        self._check_width(features.shape[-1])
-        return np.asarray(features[:, :, None] > self.thresholds.cpu().numpy()).reshape(len(features), -1)
+        thresholds = self.thresholds.cpu().numpy()
+        if features.shape[1] != len(thresholds):
+            self._check_width(features.shape[1])
+        return np.asarray(features[:, :, None] > thresholds).reshape(len(features), -1)
 
     def _check_width(self, n_features: int) -> None:
         if n_features != len(self.thresholds):

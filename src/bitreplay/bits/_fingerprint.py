@@ -1,4 +1,4 @@
-"""What a bit means: the identity that guards **bits → memory** against bits that were made in another way."""
+"""What a bit means: the identity that guards **bits → memory** against bits made in another way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Fingerprint:
     bit_order : str
         How features map to bits; "feature-major" means bit ``p * i + j`` belongs to feature ``i``.
     thresholds : str
-        SHA-256 of the thresholds (hexadecimal), empty where bits come from elsewhere.
+        SHA-256 of the thresholds (hexadecimal), empty if bits come from elsewhere.
     encoder : str
         Name of the encoder, if the user gives one.
 

@@ -1,6 +1,6 @@
 """Packed binary matrices: one bit per value instead of one byte or four.
 
-This is the form in which embeddings are kept and counted. Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8``
+This is the form in which embeddings are stored and counted. Bit ``j`` of a row is bit ``j % 8`` of byte ``j // 8``
 (little bit order). Rows are padded with zero bits to whole 64-bit words, so that every row can also be read as
 `uint64`; the padding is never visible outside. Names outside `__all__` are for the package itself.
 """
@@ -39,7 +39,7 @@ Array = npt.NDArray[Any]
 class PackedBits:
     """A binary matrix of shape (rows, features), eight values in a byte.
 
-    Build one with :func:`pack`; the constructor takes bytes that are packed already.
+    Build one with :func:`pack`; the constructor takes bytes that are already packed.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ class PackedBits:
 
     @property
     def words(self) -> npt.NDArray[np.uint64]:
-        """The packed rows as 64-bit words, without a copy where their bytes lie in order and may be written to.
+        """The packed rows as 64-bit words, without a copy if their bytes are contiguous and writable.
 
-        The kernels that read them are compiled for arrays that may be.
+        The kernels that read them are compiled for writable arrays.
         """
         data = np.ascontiguousarray(self.data)
         usable = data.ctypes.data % 8 == 0 and data.flags.writeable
@@ -139,7 +139,7 @@ def pack(values: BitsLike) -> PackedBits:
     Parameters
     ----------
     values : array-like or torch.Tensor of shape (rows, features), or PackedBits
-        Booleans, integers or floats that are all exactly 0 or 1. Packed bits are returned as they are.
+        Booleans, integers or floats that are all exactly 0 or 1. Packed bits are returned unchanged.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def pack(values: BitsLike) -> PackedBits:
 
 
 def pack_above(values: Array, threshold: float) -> PackedBits:
-    """Pack a matrix of numbers, a bit being set where the number is greater than `threshold`.
+    """Pack a matrix of numbers; a bit is set where the number is greater than `threshold`.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def as_bit_array(values: BitsLike) -> npt.NDArray[np.uint8 | np.bool_]:
 
 
 def to_numpy(tensor: torch.Tensor) -> Array:
-    """A tensor's values as an array; bfloat16, which NumPy has not, becomes float32."""
+    """A tensor's values as an array; bfloat16, which NumPy lacks, becomes float32."""
     if tensor.layout != torch.strided or tensor.is_quantized:
         kind = "quantised" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
         raise InputError(f"a dense tensor is expected, as tensor.to_dense() makes one; got a tensor of kind {kind}")

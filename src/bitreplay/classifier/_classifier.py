@@ -1,6 +1,6 @@
 """GBMClassifier: binarizer, memory and head behind scikit-learn's classifier API.
 
-It takes features from any encoder and learns new classes day by day, without keeping a sample:
+It takes features from any encoder and learns new classes over time, without keeping any sample:
 images → features → **bits → memory/head → class**.
 """
 
@@ -51,21 +51,21 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         Thermometer bits per feature.
     binarizer : {"thermometer", "heaviside", "identity", "native"} or Binarizer
         "thermometer" puts thresholds at quantiles of the first call's features and then keeps them; "heaviside" does so
-        with random projections of them; "identity" is for embeddings that are bits already, "native" for ±1. A trained
+        with random projections of them; "identity" is for embeddings that are already bits, "native" for ±1. A trained
         or shared binarizer can be given instead.
     head : {"closed_form", "replay", "bayes"} or Head
         How a decision is made from the memory: in closed form, by the paper's SGD on pseudo-exemplars, or by the
         mixtures' posterior. Options that a head leaves open are chosen on a fifth of the first call's samples.
     em : EMOptions, optional
-        How mixtures are fitted; `prototypes` decides their number.
+        How mixtures are fitted; `prototypes` sets their number.
     reject : float, optional
-        Answer `unknown` where the probability of the best class is below this.
+        Answer `unknown` if the probability of the best class is below this.
     unknown : label, optional
-        What to answer then: "unknown" by default, or -1 where classes are numbers.
+        What to answer then: "unknown" by default, or -1 if classes are numbers.
     encoder_name : str
         Name of the encoder; memories of different encoders refuse to be merged.
     random_state : int, RandomState or None
-        Seed of everything random.
+        Seed for all randomness.
     n_jobs : int, optional
         Threads, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
 
@@ -74,13 +74,13 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
     classes_ : ndarray
         Classes learned so far, sorted.
     memory_ : BinaryMemory
-        All that is kept of them.
+        Everything stored about them.
     head_ : Head
-        The head that was computed from the memory, with its options as they were chosen.
+        The head computed from the memory, with its chosen options.
     binarizer_ : Binarizer
         With the thresholds of the first call.
     temperature_ : float or None
-        What scores are divided by before they become probabilities; None until calibrated.
+        Divisor of the scores before they become probabilities; None until calibrated.
     n_features_in_, feature_names_in_
         As in every scikit-learn estimator.
 
@@ -144,11 +144,11 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         y : array-like of shape (n,)
             Labels: text or numbers.
         classes : array-like, optional
-            If given, labels outside it are refused. New classes need no announcement.
+            If given, other labels are refused. New classes need not be announced.
 
         Notes
         -----
-        Further samples of a known class: its mixture is fitted anew to them together with as many pseudo-exemplars as
+        More samples of a known class: its mixture is refitted to them together with as many pseudo-exemplars as
         the class had samples.
         """
         with self._writing():
@@ -172,15 +172,16 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             features = check_features(X, before, takes_bits=self._takes_bits(before))
             labels, which = check_labels(y, len(features), before.state.labels, classes)
         bits = before.bits(features)
-        samples = {label: bits[np.flatnonzero(which == i)] for i, label in enumerate(labels)}
+        rows = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+        samples = {label: bits[of_label] for label, of_label in zip(labels, rows, strict=True)}
         self._fitted = before.with_state(before.state.with_options(options).learned(samples))
         return self
 
     def forget(self, label: Label) -> GBMClassifier:
-        """Remove a class: its prototypes, count and label; the head is computed again from what is left.
+        """Remove a class: its prototypes, count and label; the head is recomputed from the rest.
 
-        Thresholds, the head's options and the temperature stay: they were chosen on the first call's samples, of which
-        the class may have been a part.
+        Thresholds, the head's options and the temperature stay: they were chosen on the first call's samples, which
+        may have included the class.
         """
         with self._writing():
             fitted = self._now()
@@ -188,7 +189,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             return self
 
     def merge(self, memory: BinaryMemory) -> GBMClassifier:
-        """Take over the classes of another device's memory, which must have been made with the same thresholds."""
+        """Add the classes of another device's memory, which must have been made with the same thresholds."""
         with self._writing():
             fitted = self._now()
             self._fitted = fitted.with_state(fitted.state.merged(memory))
@@ -201,22 +202,22 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             state = fitted.state
             features = check_features(X, fitted, takes_bits=self._takes_bits(fitted))
             labels, which = check_labels(y, len(features), state.labels, state.labels)
-            targets = np.array([state.labels.index(label) for label in labels])[which]
+            places = {label: place for place, label in enumerate(state.labels)}
+            targets = np.array([places[label] for label in labels])[which]
             self._fitted = fitted.with_state(state.calibrated(fitted.bits(features), targets))
             return self
 
     # ------------------------------------------------------------------ deciding
 
     def predict(self, X: Any) -> Array:
-        """The class of every sample, or `unknown` where `reject` says so."""
+        """The class of every sample, or `unknown` where it is rejected."""
         check_reject(self.reject)
         check_unknown(self.unknown)
         fitted = self._now()
-        scores = self._scores(X, fitted)
-        best, classes = scores.argmax(1), fitted.classes
+        features, classes = check_features(X, fitted, takes_bits=self._takes_bits(fitted)), fitted.classes
         if self.reject is None:
-            return np.asarray(classes[best])
-        confidence = np.exp(log_softmax(scores / (fitted.state.temperature or 1.0), axis=1).max(1))
+            return np.asarray(classes[fitted.best(features)])
+        best, confidence = fitted.confident(features)
         unknown = self.unknown
         if unknown is None:
             unknown = -1 if classes.dtype.kind in "iufb" else "unknown"
@@ -235,7 +236,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         return np.asarray(log_softmax(self._scores(X, fitted) / (fitted.state.temperature or 1.0), axis=1))
 
     def decision_function(self, X: Any) -> Array:
-        """Score of every class; with two classes, how much the second is ahead of the first."""
+        """Score of every class; with two classes, the second's score minus the first's."""
         scores = self._scores(X, self._now())
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -245,12 +246,12 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
     # ------------------------------------------------------------------ files and state
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything that is needed to go on elsewhere to one safetensors file (docs/format.md), atomically."""
+        """Write everything needed to continue elsewhere to one safetensors file (docs/format.md), atomically."""
         write_file(path, "classifier", *to_content(self, self._now()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, head: Head | None = None) -> GBMClassifier:
-        """Read a classifier. A replay head with a module of the user's own needs that head as an argument again."""
+        """Read a classifier. A replay head with a custom module must be passed again."""
         options, fitted = from_content(*read_file(path), os.fspath(path), head)
         clf = cls(**options)
         clf._fitted = fitted
@@ -258,11 +259,12 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
 
     def _now(self) -> Fitted:
         """What is known at this moment: everything that a call does is done with this one object."""
-        check_is_fitted(self)
+        if self._fitted is None:  # scikit-learn's own check takes as long as the product of a row
+            check_is_fitted(self)
         return self._known("memory_")
 
     def _writing(self) -> threading.RLock:
-        """The lock of those who learn. It belongs to the object, not to its state: copies and files have none."""
+        """The lock for learning threads. It belongs to the object, not to its state: copies and files have none."""
         lock: threading.RLock = self.__dict__.setdefault("_lock", threading.RLock())  # atomic, so that all get one
         return lock
 

@@ -1,4 +1,4 @@
-"""A classifier as JSON content and tensors, and back. The memory inside is the same as in a file of its own
+"""A classifier as JSON content and tensors, and back. The memory inside is the same as in a separate file
 (docs/format.md).
 """
 
@@ -33,7 +33,7 @@ OPTIONS = ("prototypes", "p", "reject", "unknown", "n_jobs")
 
 
 def to_content(clf: GBMClassifier, fitted: Fitted) -> tuple[dict[str, Any], Tensors]:
-    """Everything that is needed to go on elsewhere: memory, thresholds, what the head learned, options."""
+    """Everything needed to continue elsewhere: memory, thresholds, what the head learned, options."""
     content, classifier, tensors = state_content(fitted.state)
     options = {name: _plain(getattr(clf, name)) for name in OPTIONS}
     options["encoder"] = clf.encoder_name
@@ -53,7 +53,7 @@ def to_content(clf: GBMClassifier, fitted: Fitted) -> tuple[dict[str, Any], Tens
 def from_content(
     content: Mapping[str, Any], tensors: Tensors, name: str, head: Head | None
 ) -> tuple[dict[str, Any], Fitted]:
-    """Options of the classifier, and what it knew; `name` is the file's, `head` replaces one with its own module."""
+    """Options and state of the classifier; `name` is the file's, `head` replaces one with a custom module."""
     memory = BinaryMemory.from_content(content, tensors, name)
     if "classifier" not in content:
         raise FileFormatError(f"{name} holds a memory only, not a classifier: read it with BinaryMemory.load")
@@ -63,13 +63,13 @@ def from_content(
         template = head or head_of(saved)
         if template is None:
             raise _OwnModuleError(
-                f"{name} has a replay head with a module of the user's own: pass load(..., head=Replay(module=...))"
+                f"{name} has a replay head with a custom module: pass load(..., head=Replay(module=...))"
             )
         core = GBMOptions(options["prototypes"], memory.bits, template, options["em"], n_jobs=options["n_jobs"])
         state = state_from_content(memory, saved, tensors, core, template)
         width = integer("n_features_in", saved["n_features_in"], 1)
         if memory.fingerprint != state.binarizer.fingerprint(width, options["encoder_name"]):
-            raise ValueError("the memory was made with other thresholds than the binarizer has")
+            raise ValueError("the memory was made with thresholds that differ from the binarizer's")
         options |= {"bits": memory.bits, "binarizer": saved["binarizer_option"] or state.binarizer, "head": template}
         fitted = Fitted(state, width, _names(saved["feature_names_in"], width))
         return options, fitted.with_state(state)  # which refuses classes that cannot be sorted
@@ -78,7 +78,7 @@ def from_content(
     except MemoryError:
         raise
     except Exception as error:  # whatever a forged file breaks is the file's fault
-        raise FileFormatError(f"{name} does not hold a classifier as this version writes it: {error}") from None
+        raise FileFormatError(f"{name} does not hold a classifier in this version's format: {error}") from None
 
 
 def _checked_options(saved: Mapping[str, Any]) -> dict[str, Any]:

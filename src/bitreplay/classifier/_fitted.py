@@ -1,13 +1,15 @@
-"""What `fit` found out, in one object that never changes: readers take it once, writers replace it once."""
+"""The result of `fit` in one immutable object: readers take it once, writers replace it once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import log_softmax
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
@@ -18,19 +20,22 @@ __all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
 
 Array = npt.NDArray[Any]
 
+SCORES = 2**23  # ours: scores that are alive at once when only the best of each row is wanted: 64 MB
+FEWEST_ROWS = 512  # of a block: products of fewer rows are made in another way, more slowly
+
 
 @dataclass(frozen=True)
 class Fitted:
-    """The core's state, and what scikit-learn wants to know of the features.
+    """The core's state, and what scikit-learn needs to know about the features.
 
     Parameters
     ----------
     state : GBMState
         Binarizer, memory, head, seed and temperature.
     n_features_in : int
-        Features, or bits where these are given.
+        Number of features, or of bits if bits are given.
     feature_names_in : ndarray, optional
-        Their names, where they have some.
+        Their names, if any.
     """
 
     state: GBMState
@@ -44,22 +49,71 @@ class Fitted:
 
     @cached_property
     def order(self) -> npt.NDArray[np.intp]:
-        """Columns of the scores that bring classes into the order of `classes`."""
+        """Column order that sorts the scores as `classes`."""
         return np.argsort(label_array(self.state.labels))
 
+    @cached_property
+    def _is_sorted(self) -> bool:
+        """Whether classes were learned in the order of `classes`, so that no column need be moved."""
+        return bool((self.order == np.arange(len(self.order))).all())
+
+    @cached_property
+    def _ranks(self) -> npt.NDArray[np.intp]:
+        """Where in `classes` each column of the scores stands."""
+        return np.argsort(self.order)
+
     def with_state(self, state: GBMState) -> Fitted:
-        """The same features, and another state; classes that cannot be sorted are refused."""
+        """The same features with another state; classes that cannot be sorted are refused."""
         fitted = replace(self, state=state)
         _ = fitted.classes
         return fitted
 
     def bits(self, features: Array | PackedBits) -> PackedBits:
-        """Features as bits; packed bits as they are."""
+        """Features as bits; packed bits unchanged."""
         return features if isinstance(features, PackedBits) else self.state.binarizer.pack(features)
 
     def scores(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
         """A score per row and class, in the order of `classes`."""
-        return np.asarray(self.state.scores(self.bits(features))[:, self.order])
+        scores = self.state.scores(self.bits(features))
+        return scores if self._is_sorted else np.asarray(scores[:, self.order])
+
+    def best(self, features: Array | PackedBits) -> npt.NDArray[np.intp]:
+        """Which of `classes` has each row's highest score; the first of them, where several have."""
+        if len(features) < 2 * FEWEST_ROWS:  # one block
+            return self._best(self.state.scores(self.bits(features)))
+        return np.concatenate([self._best(scores) for scores in self._in_blocks(features)])
+
+    def _best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
+        best: npt.NDArray[np.intp] = scores.argmax(axis=1)
+        if self._is_sorted:
+            return best
+        tied = np.count_nonzero(scores == np.take_along_axis(scores, best[:, None], 1), axis=1) > 1
+        best = self._ranks[best]
+        if tied.any():
+            best[tied] = scores[tied][:, self.order].argmax(axis=1)
+        return best
+
+    def confident(self, features: Array | PackedBits) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+        """Which of `classes` has each row's highest score, and how probable it is."""
+        temperature = self.state.temperature or 1.0
+        answers = [
+            (self._best(scores), np.exp(log_softmax(scores / temperature, axis=1).max(1)))
+            for scores in self._in_blocks(features)
+        ]
+        best, confidence = zip(*answers, strict=True)
+        return np.concatenate(best), np.concatenate(confidence)
+
+    def _in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
+        """Scores of blocks of rows, none of them large, and none so small that it is computed in another way.
+
+        Their columns are in the order in which classes were learned: to sort those of many classes takes as long as to
+        find the best.
+        """
+        bits = self.bits(features)
+        n_blocks = max(1, min(len(bits) * len(self.order) // SCORES, len(bits) // FEWEST_ROWS))
+        size = -(-len(bits) // n_blocks)
+        for begin in range(0, len(bits), size):
+            yield self.state.scores(bits[begin : begin + size] if n_blocks > 1 else bits)
 
 
 def sorted_classes(labels: tuple[Label, ...]) -> Array:
@@ -79,7 +133,7 @@ class FittedAttributes:
 
     def _known(self, attribute: str) -> Fitted:
         if self._fitted is None:
-            raise AttributeError(f"{type(self).__name__} has no attribute {attribute!r} before it was fitted")
+            raise AttributeError(f"{type(self).__name__} has no attribute {attribute!r} before it is fitted")
         return self._fitted
 
     @property
@@ -89,12 +143,12 @@ class FittedAttributes:
 
     @property
     def memory_(self) -> Any:
-        """All that is kept of the classes, a :class:`BinaryMemory`."""
+        """Everything stored about the classes, a :class:`BinaryMemory`."""
         return self._known("memory_").state.memory
 
     @property
     def head_(self) -> Any:
-        """The head that was computed from the memory, with its options as they were decided."""
+        """The head computed from the memory, with its chosen options."""
         return self._known("head_").state.head
 
     @property
@@ -104,7 +158,7 @@ class FittedAttributes:
 
     @property
     def temperature_(self) -> float | None:
-        """What scores are divided by before they become probabilities; None until calibrated."""
+        """Divisor of the scores before they become probabilities; None until calibrated."""
         return self._known("temperature_").state.temperature
 
     @property
@@ -114,7 +168,7 @@ class FittedAttributes:
 
     @property
     def feature_names_in_(self) -> Array:
-        """Names of the features, where they have some."""
+        """Names of the features, if any."""
         names = self._known("feature_names_in_").feature_names_in
         if names is None:
             raise AttributeError(f"the features that {type(self).__name__} has seen have no names")

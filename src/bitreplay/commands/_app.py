@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 def _default(value: Any) -> str | None:
-    """What the help says of a default; that a switch is off goes without saying."""
+    """The default as shown in the help; switches that are off by default are not mentioned."""
     return None if value is None or value is False else str(value)
 
 
@@ -45,7 +45,7 @@ def make_app() -> App:
         default_parameter=Parameter(
             name_transform=str,  # options are named as in Python: --train_accuracy
             consume_multiple=1,  # --seeds 0 1 2
-            negative=(),  # no --no-... and --empty-... beside every option
+            negative=(),  # no --no-... and --empty-... for every option
             allow_repeating=False,
             show_default=_default,
         ),
@@ -72,7 +72,7 @@ def make_app() -> App:
         words
             A command and its options.
         config
-            Read options of a command from this YAML file; what is typed besides wins.
+            Read options of a command from this YAML file; options on the command line take precedence.
         """
         if config is not None:
             app.config = (Yaml(config, use_commands_as_keys=False),)

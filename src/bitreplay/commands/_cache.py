@@ -1,4 +1,4 @@
-"""`bitreplay cache`: what is kept to save time, and how to get rid of it."""
+"""`bitreplay cache`: what is cached to save time, and how to remove it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def cache(
 ) -> None:
     """List what is cached (decoded images, trained networks, features, bits), or remove it.
 
-    Everything here can be computed again; results of runs are not here.
+    Everything in the cache can be computed again; results of runs are not stored there.
 
     Parameters
     ----------
     action : {"list", "clean"}
-        What to do: `bitreplay cache clean` removes.
+        What to do: `bitreplay cache clean` removes entries.
     kind : str, optional
         Only this kind: datasets, backbones, features or bits.
     older_than_days : float, optional
-        Only what was last used so long ago.
+        Only entries that have not been used for this long.
     """
     console = Console()
     if action == "clean":

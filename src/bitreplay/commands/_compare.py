@@ -31,7 +31,8 @@ def compare(
 ) -> None:
     """Compare learners on one encoder and one sequence of tasks.
 
-    An interrupted comparison goes on with the runs that are missing. `bitreplay reproduce table-1` is the paper's own.
+    An interrupted comparison resumes with the missing runs. `bitreplay reproduce table-1` is the paper's own
+    comparison.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def compare(
     seeds : list of int, optional
         Seeds of the learners: `--seeds 0 1 2`. By default 0.
     output : Path
-        Folder of all runs; table and report go there too.
+        Folder for all runs, the table and the report.
     train_accuracy : bool
         Also measure accuracy on training samples.
     n_jobs : int
@@ -87,7 +88,7 @@ def compare(
 
 
 def _network(setting: Setting, specifications: Sequence[Specification]) -> dict[str, Any]:
-    """What the encoder has reached on task 0 in each phase, if it was trained for this."""
+    """The encoder's accuracy on task 0 in each phase, if it was trained for this."""
     if not setting.trains or all(specification.about.uses is None for specification in specifications):
         return {}
     return {"network": dict(setting.trained(setting.scenario(), progress=False).accuracy)}
@@ -96,7 +97,7 @@ def _network(setting: Setting, specifications: Sequence[Specification]) -> dict[
 def _command(
     specifications: Sequence[Specification], seeds: Sequence[int], setting: Setting, train_accuracy: bool
 ) -> list[str]:
-    """The arguments that give the same numbers again, whether they were typed, in a file, or never written."""
+    """The arguments that reproduce the numbers, whether typed, read from a file, or left at their defaults."""
     words = ["compare", "--dataset", setting.dataset]
     given, defaults = asdict(setting), asdict(Setting())
     given |= {f"training.{name}": value for name, value in (given.pop("training") or {}).items()}

@@ -1,4 +1,4 @@
-"""`bitreplay data`: which data sets there are, and where the others would come from."""
+"""`bitreplay data`: which data sets are available, and where to get the others."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from bitreplay._words import printable
 from bitreplay.data import available
 
 __all__ = ["data"]
@@ -18,8 +19,8 @@ def data() -> None:
         table.add_column(column, justify="right" if column in ("classes", "samples") else "left", overflow="fold")
     for entry in available():
         numbers = ["" if value is None else f"{value:,}" for value in (entry.classes, entry.samples)]
-        where = escape(entry.where) if entry.where else "[dim]not here[/dim]"
-        table.add_row(escape(entry.name), *numbers, where, escape(entry.how))
+        where = escape(printable(entry.where)) if entry.where else "[dim]not here[/dim]"
+        table.add_row(escape(printable(entry.name)), *numbers, where, escape(entry.how))
     console = Console()
     console.print(table)
-    console.print("Any folder of images works too: --dataset FOLDER, with a folder for every class.")
+    console.print("Any folder of images works too: --dataset FOLDER, with one subfolder per class.")

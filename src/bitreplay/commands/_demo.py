@@ -22,7 +22,7 @@ SIZES = [5, 1, 1, 1, 1, 1]
 
 
 def demo(*, output: Path = Path("demo"), seed: int = 0, prototypes: int = 8, bits: int = 3, p: int = 1) -> None:
-    """Learn scikit-learn's digits class by class, and see who forgets.
+    """Learn scikit-learn's digits class by class, and see which methods forget.
 
     A small network is trained on five digits, in two phases, and then frozen. The other five come one at a time. Plain
     fine-tuning, the nearest class mean, a generative binary memory with each of its heads, and training on all data at
@@ -33,9 +33,9 @@ def demo(*, output: Path = Path("demo"), seed: int = 0, prototypes: int = 8, bit
     output : Path
         Folder for the runs and the report.
     seed : int
-        Decides the order of the classes and everything random.
+        Determines the order of the classes and all randomness.
     prototypes : int
-        K, prototypes that GBM keeps per class.
+        K, prototypes that GBM stores per class.
     bits : int
         q, bits per stored value: 1 to 16, or 32.
     p : int
@@ -57,8 +57,8 @@ def demo(*, output: Path = Path("demo"), seed: int = 0, prototypes: int = 8, bit
     names = [scenario.dataset.class_names[c] for c in scenario.classes_seen(len(SIZES) - 1)]
     accuracy = trained.accuracy["straight_through"] or 0.0
     console.print(
-        f"A network was trained on the digits {', '.join(names[:5])} ({100 * accuracy:.1f} % right) and frozen.\n"
-        f"Then {', '.join(names[5:])} come one at a time; old images are gone each time.\n",
+        f"A network was trained on the digits {', '.join(names[:5])} ({100 * accuracy:.1f} % accuracy) and frozen.\n"
+        f"Then {', '.join(names[5:])} arrive one at a time; old images are discarded each time.\n",
         highlight=False,
     )
 

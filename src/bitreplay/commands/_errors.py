@@ -1,4 +1,4 @@
-"""What is said when the command line cannot be understood: one plain line, made from what the parser knows."""
+"""The message when the command line cannot be understood: one plain line, made from what the parser knows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def message_of(error: CycloptsError, commands: Iterable[str]) -> str:
 
 
 def _name(token: Token) -> str:
-    """An option as it is typed; keys of a configuration come with the file that they stand in."""
+    """An option as it is typed; keys of a configuration are shown with their file."""
     keyword = token.keyword or token.value
     if token.source == "cli":
         return keyword

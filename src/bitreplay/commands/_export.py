@@ -34,10 +34,10 @@ def export(
     samples: int = 100,
     name: str = "model",
 ) -> None:
-    """Write a model as C99 sources for a microcontroller, from features, or pixels, to the class.
+    """Write a model as C99 sources for a microcontroller, from features or pixels to the class.
 
-    They need no malloc and no floats, learn and forget classes on the device, and give Python's answers bit for bit.
-    What everything takes is printed before anything is written. See docs/device.md.
+    They need no malloc and no floats, learn and forget classes on the device, and match Python's answers bit for bit.
+    The sizes of all parts are printed before anything is written. See docs/device.md.
 
     Parameters
     ----------
@@ -46,27 +46,28 @@ def export(
     model : Path
         A saved classifier, or a memory (`memory.safetensors`).
     output : Path
-        Folder of the sources.
+        Folder for the sources.
     network : Path, optional
-        Folder of a fully binary network, as `bitreplay train --encoder binary_vgg --folder` writes it; pixels come in.
+        Folder of a fully binary network, as written by `bitreplay train --encoder binary_vgg --folder`; the input is
+        pixels.
     image_size : int
         Height and width of its images.
     head : {"own", "bayes", "closed_form", "linear_part"}
-        The head beside Bayes: the classifier's own; none; the closed form; or its linear part alone.
+        The head in addition to Bayes: the classifier's own; none; the closed form; or only its linear part.
     weight_bits : int
         Bits per weight of that head, 2 to 8.
     features : {"uint8", "int8", "int16", "float32"}, optional
-        What the device's features are, where a thermometer makes bits of them.
+        Type of the device's features, if a thermometer turns them into bits.
     scale : float
-        An integer feature x stands for scale * (x - zero_point).
+        An integer feature x represents scale * (x - zero_point).
     zero_point : int
         See scale.
     room : int, optional
-        Classes that the memory in RAM is for; by default ten more than the model has.
+        Number of classes the memory in RAM can hold; by default ten more than the model has.
     samples : int
-        Samples of an enrolled class at most.
+        Maximum number of samples of an enrolled class.
     name : str
-        How files and names of the model begin.
+        Prefix of the model's files and names.
     """
     console = Console()
     export_c(
@@ -101,6 +102,6 @@ def _network(folder: Path) -> nn.Module:
     trained = TrainedNetwork.load(folder)
     if not isinstance(trained.backbone, BinaryVGG):
         raise InputError(
-            f"{folder} holds {trained.backbone_name or 'an own network'}; only binary_vgg runs on a device"
+            f"{folder} holds {trained.backbone_name or 'a custom network'}; only binary_vgg runs on a device"
         )
     return trained.backbone

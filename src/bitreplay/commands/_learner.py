@@ -1,4 +1,4 @@
-"""What `bitreplay run --learner.help NAME` says."""
+"""The output of `bitreplay run --learner.help NAME`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ NOT_TYPED = ("seed", "em")  # the one is an option of the command, the other an 
 
 
 def learner_help(name: str) -> str:
-    """The options of a learner: what its docstring says of them, with the defaults."""
+    """The options of a learner: their descriptions from its docstring, with the defaults."""
     kind = type(Specification.parse(name).make(0))
     defaults = {option: str(one.default) for option, one in inspect.signature(kind).parameters.items()}
     about = parse(inspect.getdoc(kind) or "")
-    described = {  # options that a method inherits are described by whoever defines them
+    described = {  # options that a method inherits are described where they are defined
         option: entry
         for base in reversed(kind.__mro__)
         for entry in parse(inspect.cleandoc(base.__doc__ or "")).params

@@ -1,4 +1,4 @@
-"""`bitreplay memory`: what a memory or classifier file holds; remove classes, merge files."""
+"""`bitreplay memory`: show what a memory or classifier file holds; remove classes, merge files."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def memory(
     file : Path
         A memory (`memory.safetensors`) or a saved classifier.
     remove : list of str, optional
-        Classes to remove, with all that is known of them: `--remove mug cup`.
+        Classes to remove, with everything stored about them: `--remove mug cup`.
     merge : list of Path, optional
-        Files of memories made with the same encoder and thresholds.
+        Memory files made with the same encoder and thresholds.
     output : Path, optional
-        Where the changed memory is written; needed with `--remove` and `--merge`.
+        Where to write the changed memory; required with `--remove` and `--merge`.
     """
     console = Console()
     held = _read(file)
     if (remove or merge) and output is None:
-        raise InputError("with --remove or --merge, say where the changed memory goes: --output FILE")
+        raise InputError("--remove and --merge need --output FILE for the changed memory")
     for other in merge or []:
         held.merge(_read(other))
     for name in remove or []:
         held.remove(_label(name, held))
 
     console.print(held.summary(), highlight=False, markup=False)
-    console.print(f"{held!r}: {held.size_bits:,} bits as the paper counts", highlight=False, markup=False)
+    console.print(f"{held!r}: {held.size_bits:,} bits as the paper counts them", highlight=False, markup=False)
     if output is not None:
         held.save(output)
         console.print(f"written: {output}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _read(path: Path) -> BinaryMemory:
-    """A memory, or that of a classifier."""
+    """A memory, or the memory of a classifier."""
     if not path.is_file():
         raise InputError(f"there is no file {path}")
     try:
@@ -64,7 +64,7 @@ def _read(path: Path) -> BinaryMemory:
 
 
 def _label(name: str, held: BinaryMemory) -> Label:
-    """The class that is meant: labels may be numbers, and the command line has only text."""
+    """The label with this name: labels may be numbers, but the command line has only text."""
     for label in held.labels:
         if str(label) == name:
             return label

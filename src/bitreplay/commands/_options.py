@@ -1,4 +1,4 @@
-"""Options that several commands share, as they are typed: a setting, and integers in a row."""
+"""Options shared by several commands, as typed on the command line: a setting, and lists of integers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["DEFAULT_SETTING", "Integers", "SettingOptions"]
 
 
 def _integers(kind: Any, tokens: Sequence[Token]) -> list[int]:
-    """Read `5 3 2`, and `5,3,2` and `[5,3,2]`, which are typed by habit."""
+    """Read `5 3 2`; `5,3,2` and `[5,3,2]` are also accepted."""
     words = [word for token in tokens for word in token.value.strip("[]").replace(",", " ").split()]
     read: list[int] = convert(list[int], words)
     return read
@@ -35,14 +35,14 @@ Integers = Annotated[list[int], Parameter(converter=_integers)]
 @Parameter(name="*", group=Group("Data, tasks and encoder", sort_key=1))
 @dataclass(frozen=True)
 class SettingOptions(Setting):
-    """A setting from the command line: nothing is added but how some of its options are typed."""
+    """A setting from the command line: adds only how some of its options are typed."""
 
     __doc__ = Setting.__doc__  # the help of its options
 
     sizes: Integers | None = None
     order: Annotated[int | list[int] | None, Parameter(converter=_order, n_tokens=-1, metavar="INT...")] = Setting.order
     training: Annotated[
-        TrainingChanges | None, Parameter(group=Group("Training of the encoder, where not as its preset", sort_key=2))
+        TrainingChanges | None, Parameter(group=Group("Training of the encoder, overriding its preset", sort_key=2))
     ] = None
 
 

@@ -1,4 +1,4 @@
-"""`bitreplay report`: tables and plots of runs that are there."""
+"""`bitreplay report`: tables and plots of existing runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def report(
     output : Path, optional
         Where the report goes; by default the first folder.
     title : str
-        What stands above the page.
+        Heading of the page.
     table : {"terminal", "markdown", "csv"}
         How the table is printed.
     """

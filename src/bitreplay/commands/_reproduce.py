@@ -49,23 +49,23 @@ def reproduce(
 ) -> None:
     """Measure a table or figure of the paper again.
 
-    Without the name of an experiment, the experiments are listed. An interrupted one goes on with the runs that are
-    missing; `all` goes on with the experiments that are missing, and writes one page about all of them.
+    Without a name, the experiments are listed. An interrupted experiment resumes with the missing
+    runs; `all` resumes with the missing experiments, and writes one page about all of them.
 
     Parameters
     ----------
     experiment : str, optional
         Which: `bitreplay reproduce table-4`, or `all`.
     scale : {"cpu", "paper"}
-        Reduced so that two cores do it, or as in the paper, which needs a GPU.
+        Reduced to fit two cores, or as in the paper, which needs a GPU.
     output : Path
-        Every experiment gets a folder there, for its numbers, figures and page; all share the runs in it.
+        Folder for the runs; every experiment gets a subfolder for its numbers, figures and page.
     seeds : list of int, optional
-        Seeds of the learners; the experiment has its own otherwise.
+        Seeds of the learners; by default the experiment's own.
     n_jobs : int
         Processes on this machine; -1 means one per core.
     download : bool
-        Fetch published weights that are missing. Data sets are never fetched; the message says where they come from.
+        Fetch published weights that are missing. Data sets are never fetched; the message says where to get them.
     results : Path, optional
         Also copy numbers and figures to this folder, under the experiment's name.
     list : bool
@@ -140,7 +140,7 @@ def _print_table(console: Console, title: str, columns: Sequence[str], rows: Seq
 
 
 def _copy(one: Measured, results: Path | None) -> None:
-    """What must last, for the project's own pages: the numbers and the drawings."""
+    """Copy the numbers and the drawings, for the project's own pages."""
     if results is None:
         return
     results.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def _copy(one: Measured, results: Path | None) -> None:
 
 
 def _found(path: Path, request: Request) -> Measured | None:
-    """What was measured before, if it was asked for in the same way."""
+    """An earlier measurement, if it was requested in the same way."""
     if not path.exists():
         return None
     found = read_outcome(path)

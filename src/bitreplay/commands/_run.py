@@ -29,9 +29,9 @@ def run(
     checkpoint_seconds: float = 20.0,
     setting: SettingOptions = DEFAULT_SETTING,
 ) -> None:
-    """Take one learner through the tasks of a data set.
+    """Run one learner through the tasks of a data set.
 
-    The same command goes on where an interrupted run stopped, and shows a finished one at once. Results are a folder
+    Repeating the command resumes an interrupted run, and shows a finished one at once. The result is a folder
     with `history.json`, `log.csv`, `config.yaml`, `report.html` and, for GBM, `memory.safetensors`.
 
     Parameters
@@ -42,17 +42,17 @@ def run(
         EWC, PASS, IL2A or TrainableGBM. Options follow: `--learner GBM --learner.prototypes 16`, or in short `--learner
         GBM:prototypes=16`.
     learner_options : dict of str to str, optional
-        Options of the learner, by name; they win over those in `learner`.
+        Options of the learner, by name; they override those in `learner`.
     explained : str, optional
         Show the options of this learner, and exit.
     seed : int
         Seed of the learner.
     output : Path
-        Folder of all runs; this one gets a folder in it.
+        Folder for all runs; this run gets a subfolder.
     train_accuracy : bool
         Also measure accuracy on training samples, to see overfitting.
     checkpoint_seconds : float
-        Time between two checkpoints: what a kill can cost.
+        Time between two checkpoints: at most this much is lost if the run is killed.
     setting : SettingOptions
         Data, tasks and encoder.
     """

@@ -14,7 +14,7 @@ __all__ = ["train"]
 
 PHASES = {
     "plain": "without the binarizer",
-    "plain_then_binarized": "with the binarizer put in afterwards",
+    "plain_then_binarized": "with the binarizer added afterwards",
     "straight_through": "with the binarizer, after the straight-through phase",
     "binarized": "with the binarizer",
 }
@@ -23,13 +23,13 @@ PHASES = {
 def train(*, folder: Path | None = None, setting: SettingOptions = DEFAULT_SETTING) -> None:
     """Train an encoder on the classes of task 0.
 
-    `run` and `compare` do this by themselves; the result is kept in the cache and shared by all learners. The same
-    command goes on where an interrupted training stopped.
+    `run` and `compare` do this automatically; the result is cached and shared by all learners. Repeating the
+    command resumes an interrupted training.
 
     Parameters
     ----------
     folder : Path, optional
-        Write network, log and checkpoints here instead of into the cache; `--encoder FOLDER` uses it then.
+        Write network, log and checkpoints here instead of to the cache; `--encoder FOLDER` then uses it.
     setting : SettingOptions
         Data, tasks and encoder.
     """

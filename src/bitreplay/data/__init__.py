@@ -1,4 +1,4 @@
-"""Data: labelled images from anywhere, and scenarios in which their classes arrive task by task."""
+"""Data: labelled images from any source, and scenarios in which their classes arrive task by task."""
 
 from bitreplay.data._available import Available, available
 from bitreplay.data._dataset import ImageDataset, Samples, Split, from_arrays

@@ -1,6 +1,6 @@
-"""Which data sets are here, where from, and how to get the others: what `bitreplay data` prints.
+"""Which data sets are available, where they come from, and how to get the others: printed by `bitreplay data`.
 
-It stands before the flow **images** → features → bits → memory/head → class: what can be loaded at all.
+It precedes the flow **images** → features → bits → memory/head → class: what can be loaded.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Available", "available"]
 
 @dataclass(frozen=True)
 class Available:
-    """A data set that can be loaded by `name`, or could be.
+    """A data set that can be loaded by `name`, or could be if it were here.
 
     Examples
     --------

@@ -35,7 +35,7 @@ ARCHIVE = "core50_128x128"  # the folder that the official archive unpacks to
 
 
 def core50_root(folder: Path) -> Path | None:
-    """The folder that holds `s1..s11`: this one, or the one that the archive made in it; None if there is none."""
+    """The folder that holds `s1..s11`: this one, or a subfolder made by the archive; None if there is none."""
     for root in (folder, folder / ARCHIVE):
         if any(root.glob("s*/o*/C_*_*_*.png")):
             return root
@@ -43,7 +43,7 @@ def core50_root(folder: Path) -> Path | None:
 
 
 def core50_frames(root: Path, every: int = 1) -> list[tuple[int, int, Path]]:
-    """Session, object and file of the frames to use, in this order; neighbouring frames of a video look much alike."""
+    """Session, object and file of the frames to use, in this order; neighbouring frames of a video are very similar."""
     frames = []
     for session in range(1, 12):
         for thing in range(1, len(CATEGORIES) * OBJECTS_PER_CATEGORY + 1):

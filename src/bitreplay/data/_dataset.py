@@ -1,6 +1,6 @@
 """Labelled images in two splits, and selections of them.
 
-This is the beginning: whatever images came from, from here on they are `uint8` arrays (N, H, W, C), usually
+This is the starting point: wherever images came from, from here on they are `uint8` arrays (N, H, W, C), usually
 memory-mapped, with labels 0 to C-1.
 """
 
@@ -37,7 +37,7 @@ class Split:
     labels : ndarray of int64, shape (N,)
         Classes 0 to n_classes - 1.
     groups : ndarray of int64, shape (N,), optional
-        What else samples belong to: CORe50's sessions.
+        Additional grouping of samples, such as CORe50's sessions.
 
     Examples
     --------
@@ -71,20 +71,20 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class ImageDataset:
-    """A labelled image data set with its training and its test split.
+    """A labelled image data set with its training and test splits.
 
     Parameters
     ----------
     name : str
-        What it is called: `"cifar100"`.
+        Its name, such as `"cifar100"`.
     train, test : Split
-        Their images have one shape.
+        All images have the same shape.
     class_names : tuple of str
         Name of class 0, of class 1, and so on.
     source : str
-        Where it came from, for people.
+        Where it came from, in readable form.
     fingerprint : str
-        Hexadecimal hash of what it contains: caches are keyed by it. It does not depend on where the data lies.
+        Hexadecimal hash of its content, used as a cache key. It does not depend on the location of the data.
 
     Examples
     --------
@@ -146,7 +146,7 @@ class ImageDataset:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Some samples of one split, by their index; images are read only when they are asked for.
+    """Some samples of one split, by their index; images are read on demand.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class Samples:
 
     @property
     def labels(self) -> Integers:
-        """Classes, as the data set numbers them."""
+        """Class numbers of the data set."""
         return np.asarray(self.dataset.split(self.part).labels[self.indices])
 
     @property
@@ -209,7 +209,7 @@ class Samples:
 
     @staticmethod
     def join(parts: Sequence[Samples]) -> Samples:
-        """Several selections of one split, one behind the other."""
+        """Several selections of one split, concatenated."""
         if not parts:
             raise InputError("nothing to join: expected at least one selection of samples")
         first = parts[0]
@@ -234,13 +234,13 @@ def from_arrays(
     Parameters
     ----------
     train_images, test_images : array-like of uint8, shape (N, H, W), (N, H, W, 1) or (N, H, W, 3)
-        Pixels from 0 to 255; without a last axis they are grey.
+        Pixels from 0 to 255; without a last axis, they are grey.
     train_labels, test_labels : array-like of int, shape (N,)
         Classes 0 to C-1.
     class_names : sequence of str, optional
-        One name per class; the numbers of the classes otherwise.
+        One name per class; by default the class numbers.
     name : str
-        What to call it.
+        Name of the data set.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def from_arrays(
 
 
 def begin_fingerprint(train: tuple[int, ...], test: tuple[int, ...]) -> hashlib._Hash:
-    """A hash that knows the shapes; images and labels of training, then of test, make it a fingerprint."""
+    """A hash that includes the shapes; over images and labels of training, then of test, it is a fingerprint."""
     return hashlib.sha256(repr((train, test)).encode())
 
 

@@ -1,7 +1,7 @@
-"""Encoded images become `uint8` arrays once, in the cache, and are memory-mapped from there ever after.
+"""Encoded images are decoded to `uint8` arrays once, in the cache, and memory-mapped from there.
 
-This stands between the files that a source found (parquet, folders, CORe50) and the :class:`ImageDataset` that
-everything else works on.
+This is the step from the files of a source (parquet, folders, CORe50) to the :class:`ImageDataset` that everything
+else works on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PARTS: tuple[Part, Part] = ("train", "test")
 class EncodedSplit:
     """Samples that are still files or bytes.
 
-    `images` starts anew at each call and gives them in the order of the labels, so that nobody has to hold all of them.
+    `images` restarts at each call and yields them in the order of the labels, so that they need not all be in memory.
     """
 
     labels: npt.NDArray[np.int64]
@@ -56,27 +56,27 @@ class EncodedSplit:
 
 @dataclass(frozen=True)
 class EncodedDataset:
-    """What a source found."""
+    """The samples found by a source."""
 
     train: EncodedSplit
     test: EncodedSplit
     class_names: tuple[str, ...]
-    source: str  # for people
+    source: str  # in readable form
 
 
 def load_decoded(
     name: str, open_source: Callable[[], EncodedDataset], image_size: int | None, **identity: Any
 ) -> ImageDataset:
-    """The data set from the cache; decoded into it first if it is not there, or damaged.
+    """The data set from the cache; decoded into it first if missing or damaged.
 
     Parameters
     ----------
     name : str
-        What to call it.
+        Name of the data set.
     open_source : callable
         Finds the encoded images; called only if they must be decoded.
     image_size : int or None
-        Side of the square that images are made to fill; None keeps them, if all are alike and small.
+        Side of the square that images are resized to; None keeps their size, if all are equal and small.
     **identity
         What else determines the result: files with their sizes and times, options.
     """
@@ -156,7 +156,7 @@ def _write_images(
     threads: ThreadPoolExecutor,
     advance: Callable[[int], None],
 ) -> None:
-    """Decode block by block, in plain writes: on a full disk a memory map would end the process."""
+    """Decode block by block, with plain writes: on a full disk a memory map would kill the process."""
     done = 0
     images = split.images()
     with file.open("xb") as stream:
@@ -169,4 +169,4 @@ def _write_images(
             done += len(block)
             advance(len(block))
     if done != shape[0]:
-        raise FileFormatError(f"expected {shape[0]} images for as many labels, but found {done}")
+        raise FileFormatError(f"expected {shape[0]} images, one per label, but found {done}")

@@ -1,4 +1,4 @@
-"""Handwritten digits, 8 x 8 pixels, from scikit-learn: small, and there without any download."""
+"""Handwritten digits, 8 x 8 pixels, from scikit-learn: small, and available without a download."""
 
 from __future__ import annotations
 

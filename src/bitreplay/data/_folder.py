@@ -1,7 +1,7 @@
 """A folder of image files, one folder per class: the user's own data.
 
-Either `train/` and `test/` hold the class folders, or the class folders lie side by side and a share of each becomes
-the test split.
+Either `train/` and `test/` hold the class folders, or there are only class folders and a share of each becomes the
+test split.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXPECTED = "expected folders train/ and test/ with one folder of images per clas
 
 
 def split_folders(root: Path) -> tuple[Path, Path | None]:
-    """Folders with the class folders of training and of test; None where test samples must be chosen by seed."""
+    """Parents of the class folders for training and for test; None if test samples must be chosen by seed."""
     if not (root / "train").is_dir():
         return root, None
     return root / "train", next((root / name for name in TEST_FOLDERS if (root / name).is_dir()), None)

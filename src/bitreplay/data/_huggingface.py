@@ -16,7 +16,7 @@ __all__ = ["hub_tables"]
 
 
 def hub_tables(repository: str, advice: str) -> dict[str, ImageTable]:
-    """Tables of a data set on the Hub, by split; downloaded if need be.
+    """Tables of a data set on the Hub, by split; downloaded if necessary.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From an encoded image, whatever its format, mode and size, to RGB pixels of one size."""
+"""From an encoded image of any format, mode and size to RGB pixels of one size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ORIENTATION = 0x0112  # the EXIF tag with which cameras say how they were held; 
 
 
 class Encoded(NamedTuple):
-    """An image that is not decoded yet, and what to call it in an error."""
+    """An image that is not yet decoded, and its name in error messages."""
 
     name: str
     content: Path | bytes
@@ -44,9 +44,9 @@ def need_pillow() -> None:
 
 
 def decode(encoded: Encoded, height: int, width: int) -> npt.NDArray[np.uint8]:
-    """RGB pixels (height, width, 3): the shorter side is resized to fit, the middle is kept.
+    """RGB pixels (height, width, 3): the shorter side is resized to fit, the centre is cropped.
 
-    An image that has this size already is not touched.
+    An image that already has this size is not changed.
     """
     from PIL import Image, ImageOps
 
@@ -66,9 +66,9 @@ def decode(encoded: Encoded, height: int, width: int) -> npt.NDArray[np.uint8]:
 
 
 def common_size(splits: Sequence[Callable[[], Iterator[Encoded]]], advance: Callable[[int], None]) -> tuple[int, int]:
-    """Height and width for images of which nobody said how large they shall be.
+    """Default height and width of images.
 
-    Their own if they all have the same and it is small, else a square of 128 pixels.
+    Their own if they all have the same small size, otherwise a square of 128 pixels.
     """
     sizes: set[tuple[int, int]] = set()
     for images in splits:
@@ -81,7 +81,7 @@ def common_size(splits: Sequence[Callable[[], Iterator[Encoded]]], advance: Call
 
 
 def _size(encoded: Encoded) -> tuple[int, int]:
-    """Height and width of an image as it is meant to be looked at, from its first bytes."""
+    """Height and width of an image in its intended orientation, from its first bytes."""
     from PIL import Image
 
     try:

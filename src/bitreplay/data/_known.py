@@ -1,4 +1,4 @@
-"""The data sets that have a name here, where local data lies, and how to get what is missing."""
+"""The data sets known by name, where local data is, and how to get what is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["KNOWN", "Known", "advice", "is_path", "local_folder"]
 
 @dataclass(frozen=True)
 class Known:
-    """A data set by the name it has here; numbers are those of the whole set."""
+    """A data set known by name; numbers refer to the whole set."""
 
     classes: int
     samples: int
@@ -29,9 +29,9 @@ KNOWN = {
 
 
 def local_folder(name: str) -> tuple[Path, str] | None:
-    """The folder of a data set and what to call it: in `$BITREPLAY_DATA`, or the one that `name` is the path of.
+    """The folder of a data set and its name: in `$BITREPLAY_DATA`, or at the path `name`.
 
-    A known name means that data set, and never a folder of this name in the working directory.
+    A known name always means that data set, never a folder of this name in the working directory.
     """
     root = data_root()
     if root is not None and not is_path(name) and (root / name).is_dir():
@@ -46,9 +46,9 @@ def is_path(name: str) -> bool:
 
 
 def advice(name: str) -> str:
-    """What to do to have a known data set, or one from the Hub, here."""
+    """How to get a known data set, or one from the Hub."""
     root = data_root()
-    place = f"${DATA}/{name}" + (f" ({root / name})" if root else f" (${DATA} is not set: the folder of your data)")
+    place = f"${DATA}/{name}" + (f" ({root / name})" if root else f" (${DATA} is not set: the folder with your data)")
     if name == "digits":
         return "comes with scikit-learn"
     if name == "core50":

@@ -1,4 +1,4 @@
-"""One function that loads a data set from wherever it is: by a known name, from a folder, or from the Hub."""
+"""One function that loads a data set from any source: by a known name, from a folder, or from the Hub."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def load_dataset(
     ----------
     name : str or path
         `"digits"`; a known name (`"cifar100"`, `"tiny_imagenet"`, `"core50"`); the path of a folder; or the name of an
-        image data set on the Hugging Face Hub, `"user/name"`. `$BITREPLAY_DATA/<name>` comes first if it exists. A
-        folder may hold parquet files as the Hub has them, `train/` and `test/` with one folder of images per class, or
+        image data set on the Hugging Face Hub, `"user/name"`. `$BITREPLAY_DATA/<name>` takes precedence if it exists. A
+        folder may hold parquet files as on the Hub, `train/` and `test/` with one folder of images per class, or
         just one folder per class.
     image_size : int, optional
-        Side of the square to which images are brought: the shorter side is resized, the middle cut out. By default
-        they stay as they are if all are alike and at most 256 pixels wide and high, and become 128 x 128 otherwise.
+        Side of the square to which images are resized: the shorter side is resized, the centre is cropped. By default
+        they stay unchanged if all have the same size of at most 256 pixels, and become 128 x 128 otherwise.
     test_fraction : float
-        Share of each class that is held out where a data set has no test split of its own.
+        Share of each class that is held out if a data set has no test split.
     seed : int
-        Which samples that are.
+        Determines which samples are held out.
     every : int
         Of CORe50's videos, use every n-th frame.
 
@@ -86,7 +86,7 @@ def load_dataset(
 def find_source(
     folder: Path, label: str | None, test_fraction: float, seed: int, every: int
 ) -> tuple[list[Path], dict[str, Any], Callable[[], EncodedDataset]]:
-    """What a folder holds: its files, the options that matter for it, and a function that reads what they are."""
+    """The content of a folder: its files, the relevant options, and a function that reads it."""
     chosen = {"test_fraction": test_fraction, "seed": seed}
     if splits := find_parquet(folder):
         files = [file for split in splits.values() for file in split]
@@ -106,8 +106,8 @@ def find_source(
 
 
 def hub_identity(name: str, test_fraction: float, seed: int) -> dict[str, Any]:
-    """What determines a data set from the Hub. Its revision is not part of it: what was decoded once works offline."""
-    if name in KNOWN:  # these have test splits of their own
+    """What determines a data set from the Hub. Its revision is not included: once decoded, it works offline."""
+    if name in KNOWN:  # these have their own test splits
         return {"repository": KNOWN[name].repository}
     return {"repository": name, "test_fraction": test_fraction, "seed": seed}
 
@@ -115,7 +115,7 @@ def hub_identity(name: str, test_fraction: float, seed: int) -> dict[str, Any]:
 def _from_hub(name: str, image_size: int | None, test_fraction: float, seed: int) -> ImageDataset:
     repository = KNOWN[name].repository if name in KNOWN else name
     if repository is None:
-        raise InputError(f"{name} is not here: {advice(name)}")
+        raise InputError(f"{name} is not available: {advice(name)}")
     if not re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", repository):
         raise InputError(_unknown(name))
     label = KNOWN[name].label if name in KNOWN else None
@@ -128,7 +128,7 @@ def _from_hub(name: str, image_size: int | None, test_fraction: float, seed: int
 
 
 def _checked(name: str | os.PathLike[str], image_size: int | None, test_fraction: float, seed: int, every: int) -> str:
-    """The name as text, and as we call it if it is the Hub's name of a known data set."""
+    """The name as text, replaced by our name if it is the Hub's name of a known data set."""
     if not isinstance(name, str | os.PathLike) or not (name := os.fspath(name)):
         raise InputError(f"name must be that of a data set, or the path of a folder; got {name!r}")
     if image_size is not None:
@@ -141,13 +141,13 @@ def _checked(name: str | os.PathLike[str], image_size: int | None, test_fraction
 
 
 def _no_frames(every: int, options: Collection[str] = ()) -> None:
-    """Refuse a choice of frames where there are none."""
+    """Refuse a choice of frames if there are none."""
     if every > 1 and "every" not in options:
-        raise InputError(f"every={every} chooses frames of the videos of CORe50; there are none here")
+        raise InputError(f"every={every} selects frames of CORe50's videos; this data set has none")
 
 
 def _unknown(name: str) -> str:
-    """What to say of a name that is neither known nor a folder."""
+    """The message for a name that is neither known nor a folder."""
     if is_path(name) or os.sep in name:
         return f"there is no folder {name!r}"
     root = data_root()

@@ -1,6 +1,6 @@
-"""Images in tables as Hugging Face lays them out: local parquet files, or what its library downloaded.
+"""Images in tables in Hugging Face's layout: local parquet files, or data downloaded by its library.
 
-A table has one column with encoded images and one with labels; which ones, the schema tells.
+A table has one column with encoded images and one with labels; the schema says which.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BLOCK = 512  # rows read at once
 
 @dataclass(frozen=True)
 class ImageTable:
-    """One split: its arrow schema, and a function that gives one of its columns, piece by piece."""
+    """One split: its arrow schema, and a function that yields one of its columns, piece by piece."""
 
     name: str
     schema: Any
@@ -41,7 +41,7 @@ class ImageTable:
 
 
 def find_parquet(folder: Path) -> dict[str, list[Path]]:
-    """The parquet files of a folder by split, as their names or the folders that they are in tell."""
+    """The parquet files of a folder by split, according to their names or folders."""
     splits: dict[str, list[Path]] = {}
     for file in sorted([*folder.glob("*.parquet"), *folder.glob("*/*.parquet")]):
         for text in (file.stem, file.parent.name):  # train-00000-of-00001.parquet, train/0000.parquet
@@ -74,7 +74,7 @@ def encoded_from_tables(
 ) -> EncodedDataset:
     """Training and test samples of tables by split; without a labelled test split, a share of `train` becomes one.
 
-    Classes that only one of the splits has are left out, the others numbered without gaps; `source` then says so.
+    Classes that are in only one of the splits are left out, the others are numbered without gaps; `source` says so.
     """
     if TRAIN not in tables:
         raise InputError(
@@ -152,7 +152,7 @@ def _find_columns(table: ImageTable, label: str | None) -> tuple[str, str]:
 
 
 def _features(schema: Any) -> dict[str, dict[str, Any]]:
-    """What each column holds: Hugging Face's own note in the schema, or what its type suggests."""
+    """What each column holds: from Hugging Face's note in the schema, or inferred from its type."""
     import pyarrow as pa
 
     features: dict[str, dict[str, Any]] = {}
@@ -194,7 +194,7 @@ def _pyarrow_parquet() -> Any:
 
 @contextlib.contextmanager
 def _naming(file: Path) -> Iterator[None]:
-    """Errors of a file that cannot be read name it."""
+    """Name the file in errors when it cannot be read."""
     import pyarrow as pa
 
     try:

@@ -1,7 +1,7 @@
 """Scenarios: a data set whose classes arrive task by task.
 
-A scenario says which images are there when. Task 0 is what the backbone is trained on; the tasks after it are learned
-with everything before them gone.
+A scenario says which images are available when. The backbone is trained on task 0; later tasks are learned without the
+images of earlier ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Task:
     classes : ndarray of int64
         Its classes in learning order.
     train, test : Samples
-        Samples of these classes, and of no others.
+        Samples of these classes only.
 
     Examples
     --------
@@ -83,11 +83,11 @@ class Scenario:
         return np.concatenate([past.classes for past in self._until(task)])
 
     def test_seen(self, task: int) -> Samples:
-        """Test samples of all classes of tasks 0 to `task`, task after task."""
+        """Test samples of all classes of tasks 0 to `task`, task by task."""
         return Samples.join([past.test for past in self._until(task)])
 
     def summary(self) -> str:
-        """The tasks as a table for people: number of classes, of samples, and the classes' names."""
+        """The tasks as a readable table: number of classes, of samples, and the classes' names."""
         header = ("task", "classes", "training", "test", "names")
         rows = [
             (
@@ -139,22 +139,22 @@ def make_scenario(
         T, the number of equal increments after task 0.
     base : int, optional
         Classes of task 0. With `tasks` alone it is the largest number, up to half of the classes, that leaves equal
-        increments: all splits of the paper come out (CIFAR-100: 50 + 5 x 10, 50 + 10 x 5, 40 + 20 x 3; CORe50: 2 + 8 x
-        1).
+        increments: this gives all splits of the paper (CIFAR-100: 50 + 5 x 10, 50 + 10 x 5, 40 + 20 x 3; CORe50: 2 + 8
+        x 1).
     increment : int, optional
         Classes of every later task. With `increment` alone task 0 has as many.
     sizes : sequence of int, optional
-        Classes of each task, the first included, instead of the three above; they may differ.
+        Classes of each task, including the first, instead of the three above; they may differ.
     order : int, sequence of int or None
         Order in which the classes are learned: a seed (as `numpy.random.RandomState(order).permutation`), the classes
-        themselves, or None for the order that they have.
+        themselves, or None for their own order.
     classes : int, optional
-        Only the first so many classes of that order; all others are left out.
+        Use only this many classes, the first in that order.
     samples_per_class : int, optional
-        Few-shot learning: the tasks after task 0 get only so many training samples of each class. Task 0 keeps all, as
-        in the field's few-shot benchmarks (Tao et al. 2020).
+        Few-shot learning: the tasks after task 0 get only this many training samples of each class. Task 0 keeps all,
+        as in the field's few-shot benchmarks (Tao et al. 2020).
     seed : int
-        Which samples those are. They depend on the seed and the class, not on the order of the classes.
+        Determines these samples. They depend on the seed and the class, not on the order of the classes.
 
     Examples
     --------
@@ -209,13 +209,13 @@ def _class_order(order: int | Sequence[int] | None, n_classes: int) -> Integers:
         ]
         raise InputError(
             f"order must hold each class from 0 to {n_classes - 1} once; "
-            f"{'; '.join(trouble) if trouble else f'got {len(classes)} values, some of them twice'}"
+            f"{'; '.join(trouble) if trouble else f'got {len(classes)} values, some of them repeated'}"
         )
     return classes.astype(np.int64)
 
 
 def _check_samples(dataset: ImageDataset, later: Integers, samples_per_class: int | None) -> None:
-    """Every class has training and test samples, and each class of `later` tasks as many as are asked for."""
+    """Every class has training and test samples, and each class of `later` tasks as many as requested."""
     for what, split in (("training", dataset.train), ("test", dataset.test)):
         counts = np.bincount(split.labels, minlength=dataset.n_classes)
         if not counts.all():
@@ -230,12 +230,12 @@ def _check_samples(dataset: ImageDataset, later: Integers, samples_per_class: in
 
 
 def _of(split: Split, classes: Integers) -> Integers:
-    """Indices of all samples of some classes, rising: memory-mapped images are then read front to back."""
+    """Indices of all samples of some classes, ascending: memory-mapped images are then read front to back."""
     return np.flatnonzero(np.isin(split.labels, classes))
 
 
 def _few(dataset: ImageDataset, classes: Integers, samples: int, seed: int) -> Integers:
-    """Indices of so many training samples of each class, rising."""
+    """Ascending indices of this many training samples of each class."""
     chosen = [
         np.random.default_rng([seed, label]).choice(_of(dataset.train, np.array([label])), samples, replace=False)
         for label in classes.tolist()

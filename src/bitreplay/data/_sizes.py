@@ -1,4 +1,4 @@
-"""How many classes each task has: the arithmetic of scenarios, and what to say when it does not come out."""
+"""How many classes each task has: the arithmetic of scenarios, and the messages when it does not work out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ for unequal ones use sizes=[5, 2, 2, 1]
     """
     if sizes is not None:
         if any(option is not None for option in (tasks, base, increment)):
-            raise InputError("sizes says everything about the tasks: leave tasks, base and increment out")
+            raise InputError("sizes defines all tasks: omit tasks, base and increment")
         return _check_sizes(sizes, n_classes)
     if tasks is not None:
         integer("tasks", tasks, 0)
@@ -55,7 +55,7 @@ for unequal ones use sizes=[5, 2, 2, 1]
         if expected < 1 or base not in (None, expected):
             wanted = f"{base or 'at least 1'} + {tasks} x {increment}"
             raise InputError(
-                f"tasks must use all classes: {wanted} is not {n_classes}; leave one of tasks, base and increment out"
+                f"tasks must use all classes: {wanted} is not {n_classes}; omit one of tasks, base and increment"
             )
         return (expected, *[increment] * tasks)
     if base is None:
@@ -66,7 +66,8 @@ for unequal ones use sizes=[5, 2, 2, 1]
 def _default_base(n_classes: int, tasks: int) -> int:
     """The largest base, up to half of the classes, that leaves equal increments.
 
-    It gives every split of the paper (sec. 4.1): half of CIFAR-100 and TinyImageNet, but 40 for T=20, and 2 for CORe50.
+    It gives every split of the paper (sec. 4.1): half of CIFAR-100 and TinyImageNet, except 40 for T=20, and 2 for
+    CORe50.
     """
     return n_classes - tasks * -(-(n_classes - n_classes // 2) // tasks) if tasks else n_classes
 
@@ -117,7 +118,7 @@ def _check_sizes(sizes: Sequence[int], n_classes: int) -> tuple[int, ...]:
 
 
 def describe_sizes(sizes: Sequence[int]) -> str:
-    """Sizes as the field writes them.
+    """Sizes in the usual notation.
 
     Examples
     --------

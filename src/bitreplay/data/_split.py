@@ -1,4 +1,4 @@
-"""Which samples are for training and which for testing, where a data set does not say it itself."""
+"""Which samples are for training and which for testing, if a data set does not define it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Integers = npt.NDArray[np.int64]
 def split_by_seed(
     labels: Integers, class_names: Sequence[str], test_fraction: float, seed: int
 ) -> tuple[Integers, Integers]:
-    """Indices of training and of test samples, each rising: of every class the same share, and at least one of each.
+    """Indices of training and test samples, each ascending: the same share of every class, and at least one of each.
 
-    What a class gives depends on the seed, its number and its size, not on the other classes.
+    The choice within a class depends on the seed, its number and its size, not on the other classes.
 
     Examples
     --------
@@ -45,8 +45,8 @@ def classes_in_both(
 ) -> tuple[Integers, Integers, tuple[str, ...], str]:
     """Number the classes that have training and test samples from 0, without gaps.
 
-    Returns the new labels of both (-1 where the class is left out), the names of the classes that are left, and a
-    remark for people, empty if nothing was left out.
+    Returns the new labels of both (-1 if the class is left out), the names of the remaining classes, and a remark,
+    empty if nothing was left out.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Integers only: the heads, EM and the memory as a microcontroller has them, and the C library that equals them.
+"""Integers only: the heads, EM and the memory as on a microcontroller, and the equivalent C library.
 
 This is the step from bits to a class once more, without a float: the exact
-specification of the C sources in the folder `c`, which :func:`export_c` writes out with a model's tables beside them.
+specification of the C sources in the folder `c`, which :func:`export_c` writes together with a model's tables.
 """
 
 from bitreplay.device._blocks import newest as newest

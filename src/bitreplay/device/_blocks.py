@@ -1,7 +1,7 @@
-"""A device's memory as a block of bytes, for flash: length, version, checksum; cut off or altered it is refused.
+"""A device's memory as a block of bytes, for flash: length, version, checksum; truncated or altered blocks are refused.
 
-Words are little-endian. Two slots hold a block each; a device writes to the one that is not the newest, so that a
-write that was cut off leaves the other.
+Words are little-endian. Two slots hold a block each; a device writes to the one that is not the newest, so that
+an interrupted write leaves the other intact.
 
 ======  ======================================================
 word    what
@@ -59,7 +59,7 @@ def read_block(block: bytes, layout: Layout) -> tuple[tuple[Record, ...], int]:
     Raises
     ------
     BlockError
-        If it is cut off or altered, of another version, or of other bits.
+        If it is truncated or altered, from another version, or for other bits.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def read_block(block: bytes, layout: Layout) -> tuple[tuple[Record, ...], int]:
     >>> read_block(block[:-1], Layout(5))
     Traceback (most recent call last):
     ...
-    bitreplay.device._status.BlockError: the block is cut off: 36 bytes expected, 35 found (DAMAGED)
+    bitreplay.device._status.BlockError: the block is truncated: 36 bytes expected, 35 found (DAMAGED)
     """
     words = np.frombuffer(block[: len(block) // 4 * 4], dtype="<u4")
     if len(words) < HEAD or words[0] != MAGIC:
@@ -78,13 +78,13 @@ def read_block(block: bytes, layout: Layout) -> tuple[tuple[Record, ...], int]:
         raise BlockError(Status.OTHER_VERSION, f"the block has version {words[1]}, expected {BLOCK_VERSION}")
     length = int(words[2])
     if length > len(block):
-        raise BlockError(Status.DAMAGED, f"the block is cut off: {length} bytes expected, {len(block)} found")
+        raise BlockError(Status.DAMAGED, f"the block is truncated: {length} bytes expected, {len(block)} found")
     if length % 4 or length < 4 * (HEAD + 1) or zlib.crc32(block[: length - 4]) != words[length // 4 - 1]:
-        raise BlockError(Status.DAMAGED, "the block was altered: its checksum does not fit")
+        raise BlockError(Status.DAMAGED, "the block was altered: its checksum does not match")
     if (words[4], words[5], words[6]) != (layout.features, layout.bits, layout.fingerprint):
         raise BlockError(
             Status.OTHER_BITS,
-            f"the block is of other bits: D = {words[4]}, q = {words[5]}, fingerprint {words[6]:08x}, "
+            f"the block is for other bits: D = {words[4]}, q = {words[5]}, fingerprint {words[6]:08x}, "
             f"expected {layout.features}, {layout.bits}, {layout.fingerprint:08x}",
         )
     content = words[HEAD : length // 4 - 1].astype(np.uint32)
@@ -98,7 +98,7 @@ def read_block(block: bytes, layout: Layout) -> tuple[tuple[Record, ...], int]:
 def newest(slots: Sequence[bytes], layout: Layout) -> int | None:
     """Which of two slots holds the newest block; None if neither holds one.
 
-    Sequence numbers may run over: of two, the newer is less than 2^31 ahead.
+    Sequence numbers may overflow: of two, the newer is less than 2^31 ahead.
 
     Examples
     --------

@@ -4,8 +4,8 @@ Prototypes are bytes while they are fitted, responsibilities are Q15, their sums
 exponentials come from tables. Nothing is random: a prototype starts as the mean of five samples, and the samples of
 all starts are spread evenly over the buffer. The number of steps is bounded.
 
-The procedure is that of :func:`bitreplay.fit_mixtures`: starts, a warm-up of each, the best goes on; a prototype that
-rests on too few samples takes half of the heaviest one's, and in the end is merged away.
+The procedure is that of :func:`bitreplay.fit_mixtures`: starts, a warm-up of each, the best continues; a prototype
+with too few samples takes half of the heaviest one's, and is merged away in the end.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Hands:
     def levels(self, top: int) -> Integers:
         """(K, D) the means of the samples, rounded to 0 .. top: the M-step.
 
-        Counts and masses are shifted so that a 32-bit division does: the mass keeps 24 bits.
+        Counts and masses are shifted so that a 32-bit division suffices: the mass keeps 24 bits.
         """
         masses = np.maximum(self.masses, 1)[:, None]
         counts = (self.shares.T.astype(np.float64) @ self.samples).astype(np.int64)
@@ -56,7 +56,7 @@ class Hands:
         return np.asarray(((counts >> shift) * top + mass // 2) // mass)
 
     def owners(self) -> npt.NDArray[np.intp]:
-        """(n,) the prototype with the largest share in each sample, the first of equals."""
+        """(n,) the prototype with the largest share in each sample; ties go to the first."""
         return np.asarray(self.shares.argmax(axis=1))
 
 
@@ -127,7 +127,7 @@ def _warm_up(samples: npt.NDArray[np.float64], k: int, start: int, layout: Layou
 
 
 def _reseed(hands: Hands, min_count: int) -> bool:
-    """Give every prototype that rests on too few samples each second sample of the heaviest one."""
+    """Give every prototype with too few samples every second sample of the heaviest one."""
     found = False
     for k in range(hands.shares.shape[1]):
         masses = hands.masses
@@ -147,7 +147,7 @@ def _drop(hands: Hands, k: int) -> None:
 
 
 def _finish(hands: Hands, layout: Layout) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint8]]:
-    """Mixing weights, the largest being 65535, and codes of q bits."""
+    """Mixing weights, the largest 65535, and codes of q bits."""
     masses = hands.masses
     heaviest = int(masses.max())
     shift = max(heaviest.bit_length() - 16, 0)

@@ -1,6 +1,6 @@
 """export_c: a trained model as a folder of C99 sources, from features or pixels to the class.
 
-The last step of the flow, out of Python: what stands in the folder compiles without this library.
+The last step of the flow, out of Python: the sources in the folder compile without this library.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ int main(void)
     if (failed)
         printf("check %d failed\\n", failed);
     else
-        printf("the answers are those of Python\\n");
+        printf("the answers match Python's\\n");
     return failed;
 }}
 """
@@ -65,9 +65,9 @@ selftest.out: $(SOURCES) $(wildcard *.h)
 
 README = """# A bitreplay model in C
 
-`bitreplay.h` is the manual, `{name}.h` the model. Compile all `.c` files but `{name}_selftest.c` and `selftest_main.c`
-into the product{flags}; `make selftest` shows on this machine that the answers are those of Python. With
-`-ffunction-sections -fdata-sections` and `-Wl,--gc-sections`, parts that are not used take no flash.
+`bitreplay.h` is the manual, `{name}.h` the model. Compile all `.c` files except `{name}_selftest.c` and
+`selftest_main.c` into the product{flags}; `make selftest` verifies on this machine that the answers match Python's.
+With `-ffunction-sections -fdata-sections` and `-Wl,--gc-sections`, parts that are not used take no flash.
 
 ```
 {table}
@@ -98,31 +98,31 @@ def export_c(
     ----------
     model : GBMClassifier or BinaryMemory
         A fitted classifier; or a memory, whose bits the device gets from elsewhere, or from `binarizer` or `network`.
-        An empty memory makes a device that is to learn everything.
+        An empty memory makes a device that learns everything itself.
     folder : path
-        Where the files go; made if it is not there. Files of the same names are replaced, others stay.
+        Where the files go; created if missing. Files of the same names are replaced, others stay.
     head : {"own", "bayes", "closed_form", "linear_part"}
-        The head beside Bayes: the classifier's own; none; the closed form; or its linear part alone.
+        The head in addition to Bayes: the classifier's own; none; the closed form; or only its linear part.
     weight_bits : int
         Bits per weight of that head, 2 to 8.
     features : {"uint8", "int8", "int16", "float32"}, optional
-        What the device's features are; needed where a thermometer makes bits of them.
+        Type of the device's features; needed if a thermometer turns them into bits.
     scale, zero_point : float, int
-        What an integer feature x stands for: ``scale * (x - zero_point)``.
+        What an integer feature x represents: ``scale * (x - zero_point)``.
     binarizer : Binarizer, optional
         What made the bits of a memory; a classifier has its own.
     network : torch.nn.Module, optional
-        A fully binary network, such as :class:`bitreplay.backbones.BinaryVGG`: pixels then come in.
+        A fully binary network, such as :class:`bitreplay.backbones.BinaryVGG`: the input is then pixels.
     image_size : int
         Height and width of its images.
     room : int, optional
-        Classes that the memory in RAM is for; by default ten more than the model has.
+        Number of classes the memory in RAM can hold; by default ten more than the model has.
     samples : int
-        Samples of an enrolled class at most: the scratch grows with it.
+        Maximum number of samples of an enrolled class: the scratch grows with it.
     name : str
-        How files and names of the model begin.
+        Prefix of the model's files and names.
     show : callable, optional
-        Gets the table of sizes before anything is written.
+        Called with the table of sizes before anything is written.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def export_c(
 
 
 def _embeddings(network: nn.Module | None, device: DeviceModel) -> Embeddings | None:
-    """What the packed network of Python makes of random images."""
+    """The bits that Python's packed network computes from random images."""
     if network is None or device.network is None:
         return None
     first = device.network.layers[0]

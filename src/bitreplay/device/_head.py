@@ -1,7 +1,7 @@
 """IntegerHead: the closed form, its linear part, or a linear classifier, with weights of a few bits.
 
 In the flow images → features → bits → memory/**head → class** it decides between fixed classes, from weights that were
-computed where there are floats. A row of weights is integers of 2 to 8 bits with one scale; a class's score is the
+computed in floating point. A row of weights is integers of 2 to 8 bits with one scale; a class's score is the
 product of its first row with the bits plus the squares of the products of its other rows. `bitreplay_head_scores`
 computes the same, bit for bit.
 """
@@ -42,13 +42,13 @@ class IntegerHead:
     Parameters
     ----------
     weights : ndarray of int8, shape (classes, 1 + squares, D)
-        Weights of each class: a row that counts as it is, and rows whose products are squared.
+        Weights of each class: a linear row, and rows whose products are squared.
     biases, scales : ndarray of int32, shape (classes, 1 + squares)
         A row's product with the bits is (sum of weights + bias) * scale.
     weight_bits : int
         Bits per weight, 2 to 8.
     shift, score_shift : int
-        Products of squared rows lose so many binary digits before they are squared, and scores in the end.
+        Binary digits dropped from products before they are squared, and from scores in the end.
     """
 
     weights: npt.NDArray[np.int8]
@@ -68,8 +68,8 @@ class IntegerHead:
     ) -> IntegerHead:
         """Round rows of weights.
 
-        What the first rows of all classes have in common decides nothing and is taken off before, so that the bits are
-        spent on what tells the classes apart: scores are those of the rows up to what all classes share.
+        The common part of the first rows of all classes does not affect the decision and is subtracted first, so that
+        the bits are spent on what distinguishes the classes: scores match the rows up to a part shared by all classes.
 
         Parameters
         ----------
@@ -80,8 +80,8 @@ class IntegerHead:
         weight_bits : int
             Bits per weight, 2 to 8.
         expected : array of shape (D,), optional
-            How often each bit is set, as :func:`mean_bits` gives it. Offsets then make up for what rounding changes on
-            average.
+            How often each bit is set, as :func:`mean_bits` gives it. Offsets then compensate for the average effect of
+            rounding.
 
         Examples
         --------
@@ -124,7 +124,7 @@ class IntegerHead:
     def _fixed(
         cls, weights: Integers, biases: Integers, units: npt.NDArray[np.float64], weight_bits: int
     ) -> IntegerHead:
-        """Choose the binary digits: as many as the largest possible product leaves room for."""
+        """Choose the binary digits: as many as the largest possible product allows."""
         reach = np.maximum(  # of each row: what its sum can be at most, whatever the bits
             np.abs(np.maximum(weights, 0).sum(axis=2) + biases), np.abs(np.minimum(weights, 0).sum(axis=2) + biases)
         )
@@ -189,7 +189,7 @@ class IntegerHead:
         return scores
 
     def predict(self, samples: BitsLike) -> npt.NDArray[np.uint32]:
-        """The number of the class with the best score, the first of equals."""
+        """The number of the class with the best score; ties go to the first."""
         return np.asarray(self.scores(samples).argmax(axis=1), dtype=np.uint32)
 
     def __eq__(self, other: Any) -> bool:
@@ -205,7 +205,7 @@ class IntegerHead:
 
 
 def mean_bits(memory: BinaryMemory) -> npt.NDArray[np.float64]:
-    """How often each bit is set, all classes of a memory being equally frequent.
+    """How often each bit is set if all classes of a memory are equally frequent.
 
     Examples
     --------
@@ -221,8 +221,8 @@ def mean_bits(memory: BinaryMemory) -> npt.NDArray[np.float64]:
 def _round(weights: npt.NDArray[np.float64], top: int) -> tuple[npt.NDArray[np.float64], Integers]:
     """The unit of each row, and its weights in units, from -top to top.
 
-    A few large weights are cut off where that lets all others be finer: of some units, that with the smallest squared
-    error is taken.
+    A few large weights are clipped if that makes all others finer: of some units, the one with the smallest squared
+    error is chosen.
     """
     largest = np.abs(weights).max(axis=2)
     units, least = np.zeros_like(largest), np.full(largest.shape, np.inf)

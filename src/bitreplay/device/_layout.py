@@ -1,5 +1,5 @@
-"""What a device knows of its memory before it holds a class: the width of the bits, the code of the prototypes, and how
-new ones are fitted. In C it is a `const bitreplay_layout`.
+"""What a device knows about its memory before it holds a class: the width of the bits, the code of the prototypes, and
+how new ones are fitted. In C it is a `const bitreplay_layout`.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class Layout:
     bits : int
         q, bits per stored value, 1 to 8.
     prototypes : int
-        K, prototypes of an enrolled class at most.
+        K, maximum number of prototypes of an enrolled class.
     fingerprint : int
-        32 bits that stand for how embeddings are made; see :func:`short_fingerprint`. Blocks of another are refused.
+        32 bits that identify how embeddings are made; see :func:`short_fingerprint`. Other blocks are refused.
     clamp : float
-        Stored values are kept in [clamp, 1 - clamp] where a decision is made.
+        Stored values are clamped to [clamp, 1 - clamp] for decisions.
     starts, warm_up, steps : int
-        EM makes so many starts of `warm_up` steps, and at most `steps` from the best of them.
+        EM makes `starts` starts of `warm_up` steps, and at most `steps` from the best of them.
     min_count : int
-        A prototype resting on fewer samples is fitted anew, and in the end merged away.
+        A prototype with fewer samples is re-seeded, and in the end merged away.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Layout:
 
     @property
     def log_probabilities(self) -> npt.NDArray[np.int16]:
-        """The table that decisions are made by: of each code, 4096 times the logarithm of what it stands for."""
+        """The table behind decisions: for each code, 4096 times the logarithm of its value."""
         return scaled_logarithms(self.top, self.clamp)
 
     def class_words(self, prototypes: int) -> int:
@@ -100,7 +100,7 @@ class Layout:
         return 3 + -(-prototypes // 2) + prototypes * self.bits * self.words
 
     def prototypes_for(self, n_samples: int) -> int:
-        """How many prototypes a class of so many samples starts with."""
+        """How many prototypes a class of this many samples starts with."""
         return min(self.prototypes, max(1, n_samples // self.min_count))
 
 

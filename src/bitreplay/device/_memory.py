@@ -1,4 +1,4 @@
-"""DeviceMemory: the memory as a device has it, and integer Bayes, the head that needs nothing else.
+"""DeviceMemory: the memory as on a device, and integer Bayes, the head that needs nothing else.
 
 In the flow images → features → bits → **memory/head → class** it is the whole second half, in integers: a class is
 enrolled by EM in integers, forgotten by moving words, and scored straight from the stored codes. `bitreplay.h` offers
@@ -38,7 +38,7 @@ class DeviceMemory:
     layout : Layout
         Width and code of the memory.
     capacity : int, optional
-        32-bit words that the device has for it; without limit by default.
+        32-bit words available on the device; unlimited by default.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class DeviceMemory:
 
     @property
     def words(self) -> Words:
-        """All that the device holds, as 32-bit words."""
+        """Everything the device holds, as 32-bit words."""
         parts = [record.to_words(self.layout) for record in self._records]
         return np.concatenate([np.empty(0, dtype=np.uint32), *parts])
 
@@ -91,7 +91,7 @@ class DeviceMemory:
         if not 1 <= len(bits) <= MOST_SAMPLES:
             raise DeviceError(Status.BAD_ARGUMENT, f"a class needs 1 to {MOST_SAMPLES} samples; got {len(bits)}")
         if label in self.labels:
-            raise DeviceError(Status.KNOWN_CLASS, f"class {label} is in the memory already; forget it first")
+            raise DeviceError(Status.KNOWN_CLASS, f"class {label} is already in the memory; forget it first")
         needed = self.nbytes // 4 + self.layout.class_words(self.layout.prototypes_for(len(bits)))
         if needed > self.capacity:
             raise DeviceError(Status.FULL, f"class {label} needs {needed} words in all; there are {self.capacity}")
@@ -109,7 +109,7 @@ class DeviceMemory:
         """4096 log p(z, k | c) of the best prototype of every class; columns in the order of `labels`."""
         bits = self._bits(samples)
         if not self._records:
-            raise DeviceError(Status.EMPTY, "the memory holds no class to decide between")
+            raise DeviceError(Status.EMPTY, "the memory holds no classes")
         table, top = self.layout.log_probabilities.astype(np.int64), self.layout.top
         codes = np.concatenate([record.codes for record in self._records])
         unset = table[top - codes]
@@ -125,7 +125,7 @@ class DeviceMemory:
         return scores
 
     def predict(self, samples: BitsLike) -> npt.NDArray[np.uint32]:
-        """The label with the best score, the first of equals."""
+        """The label with the best score; ties go to the first."""
         return np.asarray(np.array(self.labels, dtype=np.uint32)[self.scores(samples).argmax(axis=1)])
 
     def _bits(self, samples: BitsLike) -> PackedBits:
@@ -141,7 +141,7 @@ class DeviceMemory:
         return write_block(self._records, self.layout, integer("sequence", sequence, 0, 2**32 - 1))
 
     def load(self, block: bytes) -> int:
-        """Take over the classes of a block in the place of those that are here; returns its sequence number."""
+        """Replace the classes by those of a block; returns its sequence number."""
         records, sequence = read_block(block, self.layout)
         needed = sum(self.layout.class_words(len(record.weights)) for record in records)
         if needed > self.capacity:
@@ -161,12 +161,12 @@ class DeviceMemory:
         array([[0, 2, 7]], dtype=uint8)
         """
         if memory.fingerprint is None:
-            raise InputError("the memory is empty and its number of bits is not known yet")
+            raise InputError("the memory is empty and its number of bits is not yet known")
         if layout is None:
             layout = Layout(memory.n_features, memory.bits, fingerprint=short_fingerprint(memory.fingerprint))
         if (layout.features, layout.bits) != (memory.n_features, memory.bits):
             raise InputError(
-                f"a memory of D = {memory.n_features}, q = {memory.bits} does not fit a layout of "
+                f"a memory of D = {memory.n_features}, q = {memory.bits} does not match a layout of "
                 f"D = {layout.features}, q = {layout.bits}"
             )
         made = cls(layout)
@@ -186,9 +186,9 @@ class DeviceMemory:
         Parameters
         ----------
         names : mapping from int to label, optional
-            What the device's labels stand for; those without a name keep their number.
+            Names of the device's labels; those without a name keep their number.
         fingerprint : Fingerprint, optional
-            What the bits mean; must be the one that the device's layout was made with.
+            What the bits mean; must be the one the device's layout was made with.
         """
         if fingerprint is not None and short_fingerprint(fingerprint) != self.layout.fingerprint:
             raise InputError(f"the device's bits have another fingerprint: {self.layout.fingerprint:08x}")

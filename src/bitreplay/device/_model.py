@@ -1,7 +1,7 @@
 """DeviceModel: everything of a trained model that goes to a device, in integers.
 
 In the flow images → features → bits → memory/head → class it gathers what a classifier has learned: thresholds, memory,
-head, and the network where it is fully binary.
+head, and the network if it is fully binary.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class DeviceModel:
     memory : DeviceMemory
         The classes, with their layout.
     labels : tuple of labels
-        What the device's classes 0, 1, 2, ... are called.
+        Names of the device's classes 0, 1, 2, ...
     thresholds : IntegerThresholds, optional
-        From features to bits; None where bits come in.
+        From features to bits; None if the input is bits.
     head : IntegerHead, optional
-        Beside Bayes, which needs nothing but the memory.
+        In addition to Bayes, which needs only the memory.
     network : DeviceNetwork, optional
         From pixels to bits.
     """
@@ -68,7 +68,7 @@ class DeviceModel:
         network: nn.Module | None = None,
         image_size: int = 32,
     ) -> DeviceModel:
-        """Gather the parts of a classifier, or of a memory, which may be empty: a device that is to learn everything.
+        """Gather the parts of a classifier, or of a memory, which may be empty if the device is to learn everything.
 
         Parameters
         ----------
@@ -76,13 +76,13 @@ class DeviceModel:
             A fitted classifier; or a memory, whose bits the device gets from elsewhere, or from `binarizer` or
             `network`.
         head : {"own", "bayes", "closed_form", "linear_part"}
-            The head beside Bayes: the classifier's own; none; the closed form; or its linear part alone.
+            The head in addition to Bayes: the classifier's own; none; the closed form; or only its linear part.
         weight_bits : int
             Bits per weight of that head, 2 to 8.
         features : {"uint8", "int8", "int16", "float32"}, optional
-            What the device's features are; needed where a thermometer makes bits of them.
+            Type of the device's features; needed if a thermometer turns them into bits.
         scale, zero_point : float, int
-            What an integer feature x stands for: ``scale * (x - zero_point)``.
+            What an integer feature x represents: ``scale * (x - zero_point)``.
         binarizer : Binarizer, optional
             What made the bits of a memory; a classifier has its own.
         network : torch.nn.Module, optional
@@ -110,20 +110,20 @@ class DeviceModel:
         layout = _layout(model, memory, own)
         thresholds = None
         if features is not None and (network is not None or isinstance(maker, Identity)):
-            raise InputError("this device gets bits, or pixels: what type its features have says nothing")
+            raise InputError("this device takes bits or pixels: omit the type of its features")
         if network is not None:
             if not isinstance(maker, Identity | Native):
                 raise InputError("a binary network makes the bits itself: the binarizer must be native")
         elif not isinstance(maker, Identity):
             if features is None:
-                raise InputError("say what the device's features are: uint8, int8, int16 or float32")
+                raise InputError("give the type of the device's features: uint8, int8, int16 or float32")
             n_inputs = layout.features // maker.bits_per_feature
             thresholds = IntegerThresholds.of_binarizer(maker, n_inputs, features, scale=scale, zero_point=zero_point)
             if thresholds.n_features != layout.features:
                 raise InputError(f"{maker.bits_per_feature} bits per feature do not divide the {layout.features} bits")
         made = None if network is None else DeviceNetwork.of_module(network, image_size)
         if made is not None and made.n_features != layout.features:
-            raise InputError(f"the network makes {made.n_features} bits, but the memory is of {layout.features}")
+            raise InputError(f"the network makes {made.n_features} bits, but the memory has {layout.features}")
         return cls(
             DeviceMemory.from_memory(memory, layout),
             memory.labels,
@@ -136,7 +136,7 @@ class DeviceModel:
 def _parts(model: Any, binarizer: Binarizer | None) -> tuple[BinaryMemory, Head | None, Binarizer]:
     if isinstance(model, GBMClassifier) and hasattr(model, "memory_"):
         if binarizer is not None:
-            raise InputError("a classifier has its binarizer already; one can be given for a memory only")
+            raise InputError("a classifier already has its binarizer; one can be given for a memory only")
         return model.memory_, model.head_, model.binarizer_
     if not isinstance(model, BinaryMemory):
         raise InputError(f"a fitted GBMClassifier or a BinaryMemory is expected; got {model!r}")
@@ -171,7 +171,7 @@ def _integer_head(
     if name == "own" and isinstance(own, Replay):
         return IntegerHead.of_rows(*_linear_rows(own, binarizer), weight_bits, mean_bits(memory))
     if name == "own" and not isinstance(own, ClosedForm):
-        raise InputError(f"a head of type {type(own).__name__} has no form in integers")
+        raise InputError(f"a head of type {type(own).__name__} has no integer form")
     closed = own if isinstance(own, ClosedForm) else ClosedForm().fit(memory, binarizer, 0)
     weights, offsets = closed.rows
     if name == "linear_part" or not weights[:, 1:].any():  # blend = 1 leaves nothing to be squared
@@ -180,10 +180,10 @@ def _integer_head(
 
 
 def _linear_rows(head: Replay, binarizer: Binarizer) -> tuple[Any, Any]:
-    """G's weights for bits: what the binarizer makes of p bits is a constant plus a multiple of their number."""
+    """G's weights for bits: the binarizer maps p bits to a constant plus a multiple of their number."""
     state = head.network.state_dict() if head.network is not None else {}
     if head.module is not None or set(state) != {"0.weight", "0.bias"}:
-        raise InputError("only a linear G has a form in integers: export with head='bayes' or 'closed_form'")
+        raise InputError("only a linear G has an integer form: export with head='bayes' or 'closed_form'")
     weight, bias = state["0.weight"].double().numpy(), state["0.bias"].double().numpy()
     p = binarizer.bits_per_feature
     n_bits = weight.shape[1] * p

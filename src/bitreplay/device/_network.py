@@ -1,8 +1,8 @@
-"""DeviceNetwork: a fully binary network as a device has it, layer by layer.
+"""DeviceNetwork: a fully binary network as on a device, layer by layer.
 
-In the flow **images → features → bits** → memory/head → class it goes from pixels to a packed embedding with exclusive
-or, counting and comparing. What it computes is what :func:`bitreplay.nn.pack_network` computes; here are the weights
-and limits in the order of `bitreplay_network.c`.
+In the flow **images → features → bits** → memory/head → class it goes from pixels to a packed embedding with XOR,
+popcount and comparisons. It computes the same as :func:`bitreplay.nn.pack_network`; here are the weights and limits in
+the order of `bitreplay_network.c`.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class DeviceLayer:
     Parameters
     ----------
     height, width, channels : int
-        Of the map that comes in.
+        Of the input map.
     outputs, groups, size, stride, padding : int
         Of the convolution.
     pool : bool
-        Whether the best of 2 x 2 places counts.
+        Whether the best of 2 x 2 positions counts.
     weights : ndarray of uint32, shape (outputs, words)
-        size * size * channels / groups bits each, the channels of a place side by side.
+        size * size * channels / groups bits each, the channels of a position side by side.
     limits : ndarray of int16, shape (outputs,)
-        A bit is set where at most so many bits differ,
+        A bit is set where at most this many bits differ,
     flips : ndarray of uint32
         or where more do, for outputs whose bit is set here.
     """
@@ -73,7 +73,7 @@ class DeviceLayer:
 
     @property
     def map_words(self) -> int:
-        """Words of the map that comes in."""
+        """Words of the input map."""
         return self.height * self.width * -(-self.channels // 32)
 
     @property
@@ -83,7 +83,7 @@ class DeviceLayer:
 
     @property
     def out_shape(self) -> tuple[int, int]:
-        """Height and width of the map that goes out."""
+        """Height and width of the output map."""
         pool = 2 if self.pool else 1
         height, width = (
             ((n + 2 * self.padding - self.size) // self.stride + 1) // pool for n in (self.height, self.width)
@@ -92,7 +92,7 @@ class DeviceLayer:
 
     @property
     def size_bits(self) -> int:
-        """Bits of weights, limits (16 each) and flips, as they lie in flash."""
+        """Bits of weights, limits (16 each) and flips, as stored in flash."""
         return 32 * (self.weights.size + self.flips.size) + 16 * self.limits.size
 
 
@@ -127,7 +127,7 @@ class DeviceNetwork:
         """The layers of a trained network such as :class:`bitreplay.backbones.BinaryVGG`, for square images."""
         modules = list(_leaves(network))
         if not modules or not isinstance(modules[0], ThermometerConv2d):
-            raise InputError("a network for a device begins with a ThermometerConv2d, as BinaryVGG does")
+            raise InputError("a network for a device must start with a ThermometerConv2d, as BinaryVGG does")
         first = modules[0]
         shape, at = (image_size, image_size), 0
         layers: list[DeviceLayer] = []
@@ -137,12 +137,12 @@ class DeviceNetwork:
                 at += 1
                 continue
             if not isinstance(module, BinaryConv2d | BinaryLinear):
-                raise InputError(f"{type(module).__name__} as module {at} has no form for a device")
+                raise InputError(f"{type(module).__name__} as module {at} is not supported on a device")
             at, pool, comparison = _following(modules, at)
             layers.append(_layer(module, shape, layers[-1].outputs if layers else 0, pool, comparison))
             shape = layers[-1].out_shape
         if shape != (1, 1):
-            raise InputError(f"a network for a device ends with a dense layer; this one ends with maps of {shape}")
+            raise InputError(f"a network for a device must end with a dense layer; this one ends with maps of {shape}")
         reached = (np.arange(256)[:, None] >= pixel_thresholds(first.levels)).sum(axis=1)
         return cls(tuple(layers), first.colours, first.levels, reached.astype(np.uint8))
 
@@ -153,7 +153,7 @@ class DeviceNetwork:
 
     @property
     def map_words(self) -> int:
-        """32-bit words for the maps: what a layer reads and what it writes lie side by side."""
+        """32-bit words for the maps: the input and output of a layer are side by side."""
         maps = [layer.map_words for layer in self.layers[1:]]  # pixels and the embedding are the caller's
         return max([0, *maps, *(read + written for read, written in pairwise(maps))])
 
@@ -189,7 +189,7 @@ def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, Comparison
         at += 1
     if at == len(modules) or not isinstance(modules[at], Sign):
         found = type(modules[at]).__name__ if at < len(modules) else "nothing"
-        raise InputError(f"after every binary layer of a network for a device comes a Sign; found {found}")
+        raise InputError(f"in a network for a device, a Sign must follow every binary layer; found {found}")
     return at + 1, pool, fold(before_sign, channels)
 
 
@@ -227,7 +227,7 @@ def _layer(
 
 
 def _pack_words(bits: npt.NDArray[np.uint8]) -> Words:
-    """Rows of bits as 32-bit words, the first bit in the lowest place."""
+    """Rows of bits as 32-bit words, the first bit in the lowest position."""
     filled = np.zeros((len(bits), 32 * -(-bits.shape[1] // 32)), dtype=np.uint8)
     filled[:, : bits.shape[1]] = bits
     return np.packbits(filled, axis=1, bitorder="little").view("<u4").astype(np.uint32)

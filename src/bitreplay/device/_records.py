@@ -1,4 +1,4 @@
-"""A class as 32-bit words, the form in which a device keeps it.
+"""A class as 32-bit words, the form in which a device stores it.
 
 =====================  ======================================================
 words                  what
@@ -10,7 +10,7 @@ ceil(K / 2)            mixing weights, 16 bits each, the first in the low half
 K q ceil(D / 32)       prototypes: q planes of D bits, the highest bits first
 =====================  ======================================================
 
-Bit j of a plane is bit j mod 32 of word j div 32; what fills up the last word is 0.
+Bit j of a plane is bit j mod 32 of word j div 32; the padding of the last word is 0.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ HEAD = 3  # words before the mixing weights
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What a device keeps of a class.
+    """What a device stores about a class.
 
     Parameters
     ----------
     label : int
         32 bits that name the class.
     count : int
-        Samples that it was learned from.
+        Samples it was learned from.
     weights : ndarray of uint16, shape (K,)
-        Mixing weights; they mean their share of the sum.
+        Mixing weights, relative to their sum.
     codes : ndarray of uint8, shape (K, D)
         Prototypes, 0 .. 2^q - 1.
 
@@ -90,7 +90,7 @@ class Record:
 
 
 def read_records(words: Words, n_classes: int, layout: Layout) -> tuple[Record, ...] | None:
-    """The classes that fill these words exactly, or None where the words cannot be such.
+    """The classes that fill these words exactly, or None if the words are not valid.
 
     Examples
     --------

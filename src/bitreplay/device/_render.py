@@ -27,7 +27,7 @@ TYPES: dict[np.dtype[Any], tuple[str, Callable[[Any], str]]] = {
 
 
 def array(name: str, values: npt.NDArray[Any], attribute: str = "") -> str:
-    """A constant array of one or two dimensions, as C; `attribute` stands behind its name.
+    """A constant array of one or two dimensions, as C; `attribute` follows its name.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def text(value: str) -> str:
 
 
 def comment(value: str) -> str:
-    """Text that can stand in a comment.
+    """Text that is safe in a comment.
 
     Examples
     --------
@@ -84,7 +84,9 @@ def comment(value: str) -> str:
 
 
 def is_name(name: Any) -> str:
-    """A name that C takes, in small letters; it becomes part of others."""
+    """A lower-case name that is valid in C; it becomes part of others."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
-        raise InputError(f"name must be small letters, digits and underscores, a letter first; got {name!r}")
+        raise InputError(
+            f"name must be lower-case letters, digits and underscores, starting with a letter; got {name!r}"
+        )
     return name

@@ -1,4 +1,4 @@
-"""A self-test to go with an exported model: inputs, and what Python made of them."""
+"""A self-test for an exported model: inputs, and Python's answers."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ NETWORK_CHECK = """    for (i = 0; i < {images}u; i++) {{
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Images, and the bits that Python made of them."""
+    """Images, and Python's bits for them."""
 
     images: npt.NDArray[np.uint8]
     bits: PackedBits

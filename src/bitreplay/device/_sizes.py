@@ -1,4 +1,4 @@
-"""How much a model takes on a device: in flash, in RAM, part by part, before anything is written."""
+"""The size of a model on a device: in flash and RAM, part by part, before anything is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Part:
     name : str
         What it is.
     place : {"flash", "RAM"}
-        Where it lies.
+        Where it is.
     bits : int
         Its size.
     """
@@ -43,7 +43,7 @@ def sizes(model: DeviceModel, room: int, samples: int) -> list[Part]:
     room : int
         Classes that RAM is reserved for.
     samples : int
-        Samples of an enrolled class at most.
+        Maximum number of samples of an enrolled class.
 
     Examples
     --------

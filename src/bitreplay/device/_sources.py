@@ -8,7 +8,7 @@ __all__ = ["library_folder"]
 
 
 def library_folder() -> Path:
-    """The folder of the C library, for those who compile it themselves.
+    """The folder of the C library, for compiling it yourself.
 
     Examples
     --------

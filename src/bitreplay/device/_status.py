@@ -13,7 +13,7 @@ __all__ = ["BlockError", "DeviceError", "Status"]
 
 
 class Status(IntEnum):
-    """Answers of the C library; anything but `OK` means that nothing was changed.
+    """Answers of the C library; anything other than `OK` means that nothing was changed.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Status(IntEnum):
     TOO_SMALL = 4  # a buffer of the caller's is
     KNOWN_CLASS = 5  # forget it first
     UNKNOWN_CLASS = 6
-    EMPTY = 7  # no class to decide between
+    EMPTY = 7  # the memory holds no classes
     READ_ONLY = 8  # the memory lies in flash
     DAMAGED = 9  # a block cut off, altered, or none at all
     OTHER_VERSION = 10  # a block of a layout that this library does not know

@@ -1,7 +1,7 @@
-"""Integer thresholds: the binarizer for features that are integers, as quantised networks and sensors give them.
+"""Integer thresholds: the binarizer for integer features, as quantised networks and sensors produce them.
 
-In the flow images → **features → bits** → memory/head → class a float threshold becomes the integer that decides the
-same. A feature x of a quantised network stands for ``scale * (x - zero_point)``.
+In the flow images → **features → bits** → memory/head → class a float threshold becomes the integer that gives the
+same bits. A feature x of a quantised network represents ``scale * (x - zero_point)``.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class IntegerThresholds:
     Parameters
     ----------
     feature_type : {"uint8", "int8", "int16", "float32"}
-        What the device's features are.
+        Type of the device's features.
     inputs : int
         d, features.
     values : ndarray of int32, or float32, shape (d, p), or (1, p) where all features share them
-        Thresholds; integers may lie one below what features can be, so that a bit is always set.
+        Thresholds; integers may lie one below the range of features, so that a bit is always set.
 
     Examples
     --------
@@ -66,13 +66,13 @@ class IntegerThresholds:
         Parameters
         ----------
         binarizer : Thermometer or Native
-            What makes the bits of floats.
+            The binarizer for floats.
         n_features : int
             d.
         feature_type : {"uint8", "int8", "int16", "float32"}
-            What the device's features are.
+            Type of the device's features.
         scale, zero_point : float, int
-            What an integer x stands for: ``scale * (x - zero_point)``.
+            What an integer x represents: ``scale * (x - zero_point)``.
         """
         if feature_type not in get_args(FeatureType):
             raise InputError(f"feature_type must be one of {', '.join(get_args(FeatureType))}; got {feature_type!r}")
@@ -109,7 +109,7 @@ class IntegerThresholds:
 
     @property
     def size_bits(self) -> int:
-        """16 bits each for features of 8 bits, else 32."""
+        """16 bits each for 8-bit features, otherwise 32."""
         return int(self.values.size) * (16 if self.feature_type in ("uint8", "int8") else 32)
 
     def pack(self, features: npt.NDArray[Any]) -> PackedBits:
@@ -124,7 +124,7 @@ class IntegerThresholds:
 
 
 def _float_thresholds(binarizer: Binarizer, n_features: int) -> tuple[npt.NDArray[np.float32], bool]:
-    """Thresholds (d or 1, p), and whether features must be greater rather than reach them."""
+    """Thresholds (d or 1, p), and whether features must exceed rather than reach them."""
     if isinstance(binarizer, Native):
         return np.zeros((1, 1), dtype=np.float32), False
     if not isinstance(binarizer, Thermometer):

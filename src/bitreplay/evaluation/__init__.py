@@ -1,4 +1,4 @@
-"""A learner goes through a scenario, and what it answered becomes a :class:`History`. Metrics are functions of it."""
+"""Runs a learner through a scenario and records its answers as a :class:`History`. Metrics are functions of it."""
 
 from bitreplay.evaluation._evaluate import evaluate
 from bitreplay.evaluation._history import History

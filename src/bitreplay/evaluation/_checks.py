@@ -1,4 +1,4 @@
-"""What a history must fulfil, checked whenever one is made: by a run, by hand or from a file."""
+"""Consistency checks of a history, applied whenever one is made: by a run, by hand or from a file."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def check(history: History) -> None:
     """Refuse what no run could have counted."""
     order, states = history.learning_order, history.n_states
     if len(set(order)) != len(order) or not all(history.classes):
-        raise InputError(f"every task needs new classes of its own; got {history.classes}")
+        raise InputError(f"every task needs its own new classes; got {history.classes}")
     if not isinstance(history.learner, str) or not history.learner:
         raise InputError(f"learner must be a name; got {history.learner!r}")
     if not all(isinstance(word, str) for note in history.notes.items() for word in note):
-        raise InputError(f"notes must be text by text; got {history.notes}")
+        raise InputError(f"notes must map text to text; got {history.notes}")
     for name in PER_STATE:
         if len(getattr(history, name)) != states:
             raise InputError(f"{name} needs {states} values, one per state; got {len(getattr(history, name))}")
@@ -47,7 +47,7 @@ def check(history: History) -> None:
         (np.diagonal(history.confusion) != history.right[-1]).any()
         or (history.confusion.sum(axis=1) != history.count[-1]).any()
     ):
-        raise InputError("confusion does not fit the last rows of right (its diagonal) and count (its row sums)")
+        raise InputError("confusion does not match the last rows of right (its diagonal) and count (its row sums)")
 
 
 def _check_counts(history: History, right_name: str, count_name: str, right: Counts, count: Counts) -> None:
@@ -59,14 +59,14 @@ def _check_counts(history: History, right_name: str, count_name: str, right: Cou
         raise InputError(f"{right_name} must lie between 0 and {count_name} everywhere")
     task_of_column = np.repeat(np.arange(history.n_states), history.task_sizes)
     if count[np.arange(history.n_states)[:, None] < task_of_column].any():
-        raise InputError(f"{count_name} must be 0 where a class is not known yet")
+        raise InputError(f"{count_name} must be 0 where a class is not yet known")
     for task in range(history.n_states):
         if not count[task:, task_of_column == task].any(axis=1).all():
             raise InputError(f"{count_name}: task {task} needs at least one sample in every state from {task} on")
 
 
 def _check_answers(history: History) -> None:
-    """Answers are those that were counted, class by class; states before a class's own have none of it."""
+    """Answers match the counts, class by class; states before a class is learned have none of it."""
     if not history.answers:
         return
     if len(history.answers) != history.n_states:
@@ -76,21 +76,21 @@ def _check_answers(history: History) -> None:
             raise InputError(f"answers must be one per test sample, {count.sum()}; got {len(answers)}")
         classes = np.repeat(np.arange(len(count)), count)
         if (np.bincount(classes, answers, minlength=len(count)) != right).any():
-            raise InputError("answers do not fit the numbers of right answers per class")
+            raise InputError("answers do not match the numbers of correct answers per class")
 
 
 def answers_of(values: npt.ArrayLike) -> Answers:
-    """A read-only copy of a vector of truth values."""
+    """A read-only copy of a vector of booleans."""
     given = np.asarray(values)
     if given.ndim != 1 or given.dtype != np.bool_:
-        raise InputError(f"answers must be a vector of truth values; got {given.dtype} of shape {given.shape}")
+        raise InputError(f"answers must be a vector of booleans; got {given.dtype} of shape {given.shape}")
     answers = np.array(given)
     answers.setflags(write=False)
     return answers
 
 
 def duration(value: Any) -> float:
-    """As a float that is a time."""
+    """`value` as a duration in seconds."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
         raise InputError(f"seconds must be numbers of at least 0; got {value!r}")
     return float(value)

@@ -1,4 +1,4 @@
-"""A learner through a scenario: learn a task, ask about all classes seen so far, count, and so on."""
+"""Runs a learner through a scenario: learn a task, test all classes seen so far, count, repeat."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def evaluate(
     train_accuracy: bool = False,
     on_state: Callable[[int, History], None] | None = None,
 ) -> History:
-    """Take a learner through the tasks of a scenario and count its right answers after each.
+    """Run a learner through the tasks of a scenario and count its correct answers after each.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ def evaluate(
     scenario : Scenario
         The tasks.
     start : History, optional
-        What an earlier, interrupted run has counted: its tasks are not learned again. `History.empty(name, notes)` is
-        the way to begin with notes.
+        The history of an earlier, interrupted run: its tasks are not learned again. Use `History.empty(name, notes)` to
+        start with notes.
     train_accuracy : bool
-        Also count right answers on the training samples of all classes seen so far. This asks the learner about
+        Also count correct answers on the training samples of all classes seen so far. This tests the learner on
         samples that it could not have kept, to show overfitting; the learner does not learn from it.
     on_state : callable, optional
         Called as ``on_state(state, history)`` after every state, so that the caller can write files.
@@ -99,7 +99,7 @@ def evaluate(
 def _ask(
     learner: Learner, parts: Iterable[Samples], order: Sequence[int]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Samples by true and predicted class, in learning order; and which were answered right, class after class."""
+    """Samples by true and predicted class, in learning order; and which were classified correctly, class by class."""
     table = np.zeros((len(order), len(order)), dtype=np.int64)
     classes, right = [], []
     for samples in parts:
@@ -118,7 +118,7 @@ def _ask(
 
 
 def _positions(labels: npt.NDArray[np.int64], order: Sequence[int], who: str) -> npt.NDArray[np.int64]:
-    """Where in the learning order each label stands."""
+    """Position of each label in the learning order."""
     classes = np.asarray(order)
     ascending = np.argsort(classes)
     found = np.searchsorted(classes, labels, sorter=ascending)

@@ -1,8 +1,8 @@
-"""What a learner answered after every task, as numbers of right answers: images → features → bits → class → *history*.
+"""A learner's answers after every task, as numbers of correct answers: images → features → bits → class → *history*.
 
-A history holds no rates, only counts per (state, class). State t is the time after task t was learned; classes stand
-in the order in which they were learned. Whatever a table or a plot shows follows from these counts
-(:mod:`bitreplay.metrics`), for unequal tasks too. A run that is not over yet is a history with fewer states.
+A history holds no rates, only counts per (state, class). State t is the time after task t was learned; classes are
+in the order in which they were learned. Everything in tables and plots is computed from these counts
+(:mod:`bitreplay.metrics`), also for unequal tasks. An unfinished run is a history with fewer states.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ TABLES = ("right", "count", "confusion")
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """Right answers of one learner on one scenario, after each of its tasks.
+    """Correct answers of one learner on one scenario, after each of its tasks.
 
     Parameters
     ----------
     classes : tuple of tuples of int
         The classes of every task learned so far, in learning order. There is one state per task.
     right : int64 array (states, classes)
-        Right answers on the test samples of each class after each state; 0 where the class is not known yet. Columns
+        Correct answers on the test samples of each class after each state; 0 where the class is not yet known. Columns
         are all classes in learning order.
     count : int64 array (states, classes)
-        Test samples of each class; 0 where it is not known yet.
+        Test samples of each class; 0 where it is not yet known.
     confusion : int64 array (classes, classes)
         Test samples by true (row) and predicted class (column) in the last state, in learning order.
     memory_bits, working_set_bits : tuple of int
-        What the learner keeps of old classes, as the paper counts, and what it reads to decide; per state.
+        What the learner stores for old classes, as the paper counts it, and what it reads to decide; per state.
     seconds : tuple of float
-        Time that learning each task took. Not compared: two runs with the same answers are equal.
+        Time taken to learn each task. Not compared: two runs with the same answers are equal.
     learner : str
         The learner's name.
     train_right, train_count : int64 array (states, classes), optional
-        The same as `right` and `count` on training samples, where they were asked for.
+        The same as `right` and `count` on training samples, if requested.
     notes : mapping of str to str
-        What a reader must know beside the numbers, such as ``{"pretrained": "ImageNet"}``.
+        What a reader must know besides the numbers, such as ``{"pretrained": "ImageNet"}``.
     answers : tuple of bool arrays, optional
-        For every state, which test samples were answered right: class after class in learning order, each class's
+        For every state, which test samples were classified correctly: class by class in learning order, each class's
         samples always in the same order. Two learners can then be compared sample by sample.
     made : Provenance, optional
-        Which version made it, when, where, and how long that took. Not compared.
+        Which version made it, when, where, and how long it took. Not compared.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class History:
 
     @classmethod
     def empty(cls, learner: str, notes: Mapping[str, str] | None = None, made: Provenance | None = None) -> History:
-        """A history of no task yet, to append to."""
+        """A history without tasks, to append to."""
         nothing = np.zeros((0, 0), dtype=np.int64)
         return cls((), nothing, nothing, nothing, (), (), (), learner, notes=notes or {}, made=made)
 
@@ -132,20 +132,20 @@ class History:
         train_confusion: npt.ArrayLike | None = None,
         answers: npt.ArrayLike | None = None,
     ) -> History:
-        """A history with one state more.
+        """A history with one more state.
 
         Parameters
         ----------
         classes : iterable of int
             The new task's classes.
         confusion : array (classes, classes)
-            Test samples of all classes seen so far, these included, by true and predicted class in learning order.
+            Test samples of all classes seen so far, including these, by true and predicted class in learning order.
         memory_bits, working_set_bits, seconds
             The learner's figures in this state.
         train_confusion : array (classes, classes), optional
             The same as `confusion` on training samples: in all states or in none.
         answers : array of bool, optional
-            Which test samples were answered right, class after class: in all states or in none.
+            Which test samples were classified correctly, class by class: in all states or in none.
         """
         new = tuple(classes)
         n_classes = len(self.learning_order) + len(new)
@@ -181,7 +181,7 @@ class History:
 
     @property
     def learning_order(self) -> tuple[int, ...]:
-        """All classes in the order in which they were learned: what the columns stand for."""
+        """All classes in the order in which they were learned: the columns."""
         return tuple(c for task in self.classes for c in task)
 
     @property
@@ -227,7 +227,7 @@ class History:
 
     @classmethod
     def from_json(cls, text: str | bytes, name: str = "the text") -> History:
-        """The history again; `name` is the file's, for messages."""
+        """Read the history back; `name` is the file's, for messages."""
         try:
             content = json.loads(text)
         except (ValueError, RecursionError):
@@ -254,11 +254,11 @@ class History:
             )
             return cls(**values)
         except (TypeError, ValueError, AttributeError, OverflowError, KeyError) as error:
-            raise FileFormatError(f"{name} is damaged, it does not hold a history: {error}") from None
+            raise FileFormatError(f"{name} is damaged; it does not hold a history: {error}") from None
 
 
 def _stacked(table: Counts | None, row: Counts) -> Counts:
-    """A table with one row more, and zeros where older rows are too short."""
+    """A table with one more row, and zeros where older rows are too short."""
     if table is None:
         return row[None, :]
     return np.vstack([np.pad(table, ((0, 0), (0, len(row) - table.shape[1]))), row])

@@ -1,6 +1,6 @@
-"""Who made a number: the version, the day, the machine and how long it took. Every history carries it.
+"""How a result was made: version, date, machine and duration. Every history carries it.
 
-A result that is read from a folder years later says what it was made with, not who reads it.
+A result read years later says what it was made with, not what reads it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Provenance", "made_in_words"]
 
 @dataclass(frozen=True)
 class Provenance:
-    """Version, date, machine and duration of a run; a run that was interrupted adds up what its parts took.
+    """Version, date, machine and duration of a run; an interrupted run adds up the durations of its parts.
 
     Examples
     --------
@@ -45,16 +45,16 @@ class Provenance:
 
     @classmethod
     def now(cls) -> Provenance:
-        """Of what is made here and today."""
+        """The provenance of a result made here and now."""
         return cls(__version__, datetime.date.today().isoformat(), machine_in_words())
 
     def longer(self, seconds: float) -> Provenance:
-        """The same after so many seconds more."""
+        """The same with this many more seconds."""
         return replace(self, seconds=round(self.seconds + seconds, 3))
 
 
 def made_in_words(histories: Iterable[History]) -> dict[str, Any]:
-    """Versions, dates and machines of all that a result rests on, and the time that it took in all.
+    """Versions, dates and machines of all runs behind a result, and their total duration.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A run as tables and reports want it: what it belongs to, and what it answered."""
+"""A run as tables and reports need it: its method and its answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RunResult"]
 
 @dataclass(frozen=True)
 class RunResult:
-    """One run: the name of the method it belongs to, its seed, and what it answered.
+    """One run: the name of its method, its seed, and its answers.
 
     Examples
     --------

@@ -28,12 +28,12 @@ PUBLISHED = {  # table 2: train and test of task 0, train and test of the final 
 ALIKE = 0.01  # sec. 4.2: "with less than 1 % difference in the performance"
 SEEDS = [0, 1, 2]
 REMARKS = (
-    "Seeds are those of the learner. There is one network per row, and another training of the same network would "
-    "differ too: differences of a point between rows may be the network's and not the binarizer's.",
-    "Train accuracy is that on the training samples of all classes seen, those of old tasks included, which the "
+    "Seeds are those of the learner. There is one network per row, and retraining it would change the result too: "
+    "differences of a point between rows may come from the network rather than the binarizer.",
+    "Train accuracy is measured on the training samples of all classes seen, including those of old tasks, which the "
     "learner itself does not see again.",
 )
-CPU_REMARK = "At cpu scale the network is slim and trained for few epochs: a D four times smaller than the paper's."
+CPU_REMARK = "At cpu scale the network is slim and trained for few epochs; D is four times smaller than the paper's."
 
 Case = tuple[str, int]  # binarizer, p or f
 Part = Literal["train", "test"]
@@ -74,7 +74,7 @@ def _table(measured: Mapping[Case, MethodRuns], sizes: Mapping[Case, int]) -> Ta
                 row += [sum(reached) / len(reached), published]
             rows.append(row)
     shares = [name for column in columns for name in (column, f"published {column}")]
-    title = "Accuracy on all classes seen, in the initial and in the final task; published: D = 512, 1024, 2048"
+    title = "Accuracy on all classes seen, after the initial and the final task; published: D = 512, 1024, 2048"
     return Table("binarizers", title, ["binarizer", "D", *shares], rows, percent=shares)
 
 
@@ -98,7 +98,7 @@ def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
         ),
         Claim(
             "More thermometer bits cost accuracy in the final task (1.2 points from p = 1 to p = 4)",
-            f"p = {least} is {lost} better than p = {most}",
+            f"p = {least} against p = {most}: {lost}",
             lost.verdict,
         ),
         Claim(
@@ -115,7 +115,7 @@ def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
 
 
 def _range(methods: list[MethodRuns], metric: Callable[[History], float]) -> Difference:
-    """By how much the best is ahead of the worst, seed by seed."""
+    """Difference between the best and the worst, per seed."""
 
     def statistic(view: View) -> Floats:
         return np.asarray(np.ptp([[metric(view(history)) for history in one.histories] for one in methods], axis=0))
@@ -131,8 +131,8 @@ TABLE_2 = Experiment(
     title="Thermometer against Heaviside, at three sizes of the embedding (table 2)",
     shows="Which binarizer, and how many bits?",
     duration={
-        "cpu": "a quarter of an hour on two cores, and as much for the networks' training",
-        "paper": "six trainings of the network on a GPU, and an hour",
+        "cpu": "a quarter of an hour on two cores, plus the same to train the networks",
+        "paper": "an hour, plus six trainings of the network on a GPU",
     },
     run=binarizer_table,
 )

@@ -1,4 +1,4 @@
-"""The bits of every class, and pseudo-exemplars from their mixtures: what the figures of embeddings look at."""
+"""The bits of every class, and pseudo-exemplars from their mixtures, for the figures about embeddings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLOAT32 = 32  # q: what is seen in a figure of mixtures should not be their quan
 def class_bits(prepared: Prepared, part: Literal["train", "test"] = "train") -> dict[int, PackedBits]:
     """Packed bits of every class by its label, in learning order.
 
-    For an encoder that was not trained with a binarizer it is calibrated on task 0, as GBM does.
+    If the encoder was not trained with a binarizer, one is calibrated on task 0, as GBM does.
     """
     encoder, scenario = prepared.encoder, prepared.scenario
     code: Binarizer | None = encoder.binarizer

@@ -39,12 +39,12 @@ SEEDS = {"cpu": [0], "paper": [0, 1, 2]}
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
         "1 frame in 20, and G is a linear layer instead of QuickNet's last 14 layers: retraining those needs a GPU.",
-        "The paper says neither the order of the categories nor how the embeddings are binarized: here seed 1993, and "
-        "a threshold per feature at its median in task 0.",
+        "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 "
+        "and a threshold per feature at its median in task 0.",
     ),
     "paper": (
-        "The paper says neither the order of the categories nor how the embeddings are binarized: here seed 1993, and "
-        "a threshold per feature at its median in task 0.",
+        "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 "
+        "and a threshold per feature at its median in task 0.",
     ),
 }
 
@@ -55,7 +55,7 @@ def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
     Parameters
     ----------
     request : Request
-        How it is wanted.
+        Scale, seeds and output folder.
     options : sequence of str
         More options for every learner, such as "min_steps=5".
     """
@@ -95,7 +95,7 @@ def _claims(results: Sequence[RunResult], names: Mapping[str, str]) -> list[Clai
 
 
 def _require(setting: Setting) -> None:
-    """Say all that is missing at once, before anything long begins."""
+    """Report everything that is missing at once, before any long computation starts."""
     missing = []
     if setting.dataset == "core50" and local_folder("core50") is None:
         missing.append(f"CORe50: {advice('core50')}")
@@ -105,12 +105,12 @@ def _require(setting: Setting) -> None:
         if find_spec("h5py") is None:
             missing.append("h5py, which reads these weights: pip install 'bitreplay[quicknet]'")
     if missing:
-        raise InputError("table-5 needs what is not here.\n- " + "\n- ".join(missing))
+        raise InputError("table-5 cannot run; the following is missing.\n- " + "\n- ".join(missing))
 
 
 TABLE_5 = Experiment(
     title="CORe50 with QuickNetLarge: GBM against LR + CWR* (table 5)",
-    shows="Is a generative memory better than one of exemplars, at a quarter of the bits, behind a binary network?",
+    shows="Is a generative memory better than exemplars, at a quarter of the bits, on a binary network?",
     duration={"cpu": "an hour on two cores", "paper": "a day on a GPU"},
     run=core50_table,
 )

@@ -43,14 +43,14 @@ REMARKS = (
     "FeTrIL, NearestMean, FineTuning and Joint use the same frozen network, the last two as bounds; other methods of "
     "the paper's figure train the whole network: table-1 compares them.",
     "Past is undefined until there are tasks between task 0 and the newest: gaps are means over the states from the "
-    "second increment on. In task 0 G has only samples, so K makes no difference there, and it is not counted.",
-    "Training accuracy is that of the batches while they are trained on, mean over the epoch; training curves are of "
+    "second increment on. Task 0 is not counted, because G is trained on real samples only and K has no effect.",
+    "Training accuracy is measured on the batches during training and averaged over the epoch; training curves show "
     "the first seed.",
 )
 
 
 def curves_figure(request: Request, **options: Any) -> Outcome:
-    """Run all methods, and one of them once more to watch its training, with `options` if the runs have such."""
+    """Run all methods, and one of them again to record its training, with `options` if the runs have any."""
     setting = Setting(**{**NETWORK[request.scale], **request.setting})
     names = {text: name for name, text in METHODS.items()}
     runs = request.compare(setting, list(names), SEEDS)
@@ -94,7 +94,9 @@ def _groups(methods: Sequence[MethodRuns]) -> Table:
         parts = np.mean([metrics.init_past_new(history) for history in method.histories], axis=0)
         for seen, *values in zip(method.histories[0].classes_seen, *parts, strict=True):
             rows.append([method.name, seen, *(None if np.isnan(value) else float(value) for value in values)])
-    title = "Accuracy (%) on classes of task 0 (init), of the tasks between (past), of the newest (new), and on all"
+    title = (
+        "Accuracy (%) on classes of task 0 (init), of the tasks in between (past), of the newest task (new), and on all"
+    )
     return Table("groups", title, ["method", "classes", *names], rows, percent=names)
 
 
@@ -116,8 +118,7 @@ def _claim_best(methods: Mapping[str, MethodRuns]) -> Claim:
     (rival, seen), least = min(ahead.items(), key=lambda item: item[1].mean)
     return Claim(
         "GBM with K = 8 is better than the other methods on every task",
-        f"it is ahead of all in {won} of {len(states)} states; the smallest difference is {least} "
-        f"({rival}, {seen} classes)",
+        f"it leads in {won} of {len(states)} states; the smallest difference is {least} ({rival}, {seen} classes)",
         all_hold(one.verdict for one in ahead.values()),
     )
 
@@ -136,7 +137,7 @@ def _claims_groups(method: MethodRuns) -> list[Claim]:
     return [
         Claim(
             "the average relative difference between past and new accuracy is 4.5 %",
-            f"{100 * gaps.mean:.1f} % (± {100 * gaps.margin:.1f}); new classes are better than past ones "
+            f"{100 * gaps.mean:.1f} % (± {100 * gaps.margin:.1f}); accuracy is higher on new classes than on past ones "
             f"in {int((new > past).sum())} of {len(new)} states",
             gaps.at_most(GAP),
         ),
@@ -173,7 +174,7 @@ def _claim_training(epochs: Sequence[Epoch]) -> Claim:
 
 FIGURE_4 = Experiment(
     title="Curves over the tasks, training curves, stability and plasticity (figure 4)",
-    shows="Who is ahead in every state, does training succeed, and are old and new classes treated alike?",
+    shows="Which method leads in each state, does training succeed, and are old and new classes treated alike?",
     duration={"cpu": "8 minutes", "paper": "half an hour"},
     run=curves_figure,
 )

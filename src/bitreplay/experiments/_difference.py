@@ -1,9 +1,9 @@
-"""How much better one thing is than another, and how sure that is: what verdicts rest on.
+"""How much better one method is than another, and how certain that is: the basis of the verdicts.
 
-Two errors count. Another seed would have given another difference; and so would another test set, however many seeds
-there are, as all of them answer about the same samples. Both are measured: the first from the spread over the seeds,
-the second by leaving out one part of the test samples after the other (a jackknife), in both methods alike. The verdict
-is about these networks: what training them again would change is not in it.
+Two errors count. Another seed would have given another difference; so would another test set, however many seeds there
+are, because all of them are tested on the same samples. Both are measured: the first from the spread over the seeds,
+the second by leaving out one part of the test samples at a time (a jackknife), in both methods alike. The verdict is
+about these networks: the variation from retraining them is not included.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ ROUNDING = 1e-9  # of numbers that are equal
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference of accuracies as shares, with what it may be off.
+    """A difference of accuracies as shares, with its error.
 
     Parameters
     ----------
     values : sequence of float
-        One for each seed; those of a seed that belong together are averaged first, as they share their chance.
+        One for each seed; values of the same seed are averaged first, because they are not independent.
     test_error : float
-        Standard error that the finite test set adds, to all seeds alike.
+        Standard error due to the finite test set, common to all seeds.
     n_parts : int
-        Parts of the test set that this error was measured with.
+        Parts of the test set used to estimate this error.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class Difference:
 
     @property
     def mean(self) -> float:
-        """Of all seeds."""
+        """Mean over the seeds."""
         return float(np.mean(self.values))
 
     @property
     def seed_error(self) -> float:
-        """Standard error of the mean over the seeds; 0 where there is but one, or nothing random."""
+        """Standard error of the mean over the seeds; 0 if there is only one, or nothing is random."""
         if len(self.values) == 1 or np.ptp(self.values) < ROUNDING:
             return 0.0
         return float(np.std(self.values, ddof=1) / math.sqrt(len(self.values)))
@@ -79,7 +79,7 @@ class Difference:
 
     @property
     def margin(self) -> float:
-        """How far the mean may be off, with 95 % confidence by Student's t."""
+        """Half-width of the 95 % confidence interval of the mean, by Student's t."""
         return float(stdtrit(self.degrees, 1 - LEVEL / 2)) * self.error if self.error else 0.0
 
     @property
@@ -88,7 +88,7 @@ class Difference:
         return self._against(0.0)
 
     def reaches(self, target: float) -> Verdict:
-        """Whether it is positive and, but for noise, as large as the paper says.
+        """Whether it is positive and, up to noise, as large as the paper says.
 
         Examples
         --------
@@ -116,7 +116,7 @@ class Difference:
         return _verdict(distance, self.error, self.degrees)
 
     def minus(self, other: Difference) -> Verdict:
-        """Whether it is larger than another one that has nothing to do with it."""
+        """Whether it is larger than another, independent difference."""
         error = math.hypot(self.error, other.error)
         below = sum(one.error**4 / one.degrees for one in (self, other) if one.error)
         return _verdict(self.mean - other.mean, error, error**4 / below if below else math.inf)
@@ -134,34 +134,34 @@ class Difference:
 
 
 def _verdict(distance: float, error: float, degrees: float) -> Verdict:
-    """Whether a distance with such an error is positive, by Student's t; without one, nothing is known of it."""
+    """Whether a difference with this error is positive, by Student's t; inconclusive without an error."""
     if not error:
         return Verdict.inconclusive()
     return Verdict(distance > 0, float(2 * stdtr(degrees, -abs(distance) / error)))
 
 
 def difference_of_shares(one: float, other: float, n_samples: int) -> Difference:
-    """Of two accuracies of which only the numbers are known, as if they were about different samples.
+    """Difference of two accuracies of which only the values are known, as if measured on different samples.
 
     Examples
     --------
     >>> str(difference_of_shares(0.8, 0.75, 1000))
     '+5.0 points (95 %: +1.3 to +8.7)'
     """
-    # One right and one wrong answer more than there were: no accuracy is certain because nobody erred.
+    # Add one correct and one wrong answer: no accuracy is certain just because no errors occurred.
     shares = [(share * n_samples + 1) / (n_samples + 2) for share in (one, other)]
     error = math.sqrt(sum(share * (1 - share) for share in shares) / n_samples)
     return Difference([one - other], error, n_samples)
 
 
 def difference(one: MethodRuns, other: MethodRuns, metric: Callable[[History], float] = metrics.average) -> Difference:
-    """By how much one method is better than another, seed by seed."""
+    """How much better one method is than another, per seed."""
     pairs = list(zip(one.histories, other.histories, strict=True))
     return difference_of(lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs])
 
 
 def mean_difference(pairs: Sequence[tuple[MethodRuns, MethodRuns]]) -> Difference:
-    """By how much the first of each pair is better in average accuracy, over all pairs, seed by seed."""
+    """How much better the first of each pair is in average accuracy, over all pairs, per seed."""
 
     def averages(methods: Sequence[MethodRuns], view: View) -> Floats:
         values = [[metrics.average(view(history)) for history in method.histories] for method in methods]
@@ -172,13 +172,13 @@ def mean_difference(pairs: Sequence[tuple[MethodRuns, MethodRuns]]) -> Differenc
 
 
 def difference_of(statistic: Callable[[View], Sequence[float] | Floats]) -> Difference:
-    """Any number that follows from histories, with both its errors.
+    """Any statistic of histories, with both its errors.
 
     Parameters
     ----------
     statistic : callable
-        From a view, a function from a history to what is looked at of it, to one value per seed. It must look at
-        every history through the view.
+        Takes a view, a function from a history to the part under consideration, and returns one value per seed. It
+        must access every history through the view.
     """
     histories: list[History] = []
 

@@ -1,6 +1,6 @@
 """What an experiment is: a table or figure of the paper that can be measured again with one command.
 
-An experiment says what varies, what is fixed and how it is drawn; runs, caches and files are the engine's.
+An experiment says what varies, what is fixed and how it is drawn; runs, caches and files are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ Cell = str | int | float | None
 
 @dataclass(frozen=True)
 class Request:
-    """How an experiment is wanted.
+    """How to run an experiment.
 
     Parameters
     ----------
     scale : {"cpu", "paper"}
-        Reduced so that two cores do it, or as in the paper.
+        Reduced to fit two cores, or as in the paper.
     output : Path
-        The runs' folders go there.
+        Folder for the runs.
     seeds : sequence of int, optional
-        Seeds of the learners; the experiment has its own otherwise.
+        Seeds of the learners; by default the experiment's own.
     n_jobs : int
         Processes on this machine, -1 for one per core.
     download : bool
@@ -59,15 +59,15 @@ class Request:
     download: bool = False
     setting: Mapping[str, Any] = field(default_factory=dict)
     on_run: Callable[[RunFolder], None] | None = None
-    runs: list[RunFolder] = field(default_factory=list, repr=False)  # all that were asked for so far,
+    runs: list[RunFolder] = field(default_factory=list, repr=False)  # all requested so far,
     waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
     def compare(
         self, setting: Setting, learners: Sequence[str], seeds: Sequence[int], *, train_accuracy: bool = False
     ) -> list[RunFolder]:
-        """Run learners on a setting, or read what was run before: learner by learner, seed by seed.
+        """Run learners on a setting, or read earlier runs: learner by learner, seed by seed.
 
-        Those in which nothing is random are run once, and stand for every seed.
+        Learners without randomness are run once, and that run stands for every seed.
         """
         began = time.monotonic()
         seeds = self.seeds or seeds
@@ -97,10 +97,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers, under the name of the file that gets them.
+    """Numbers, and the name of the file they are written to.
 
     Accuracies are shares (0.663), sizes are bits and times are seconds, as in every CSV file of this library;
-    `percent`, `bits` and `seconds` name the columns that people get to see in those units.
+    `percent`, `bits` and `seconds` name the columns that are displayed in those units.
     """
 
     name: str
@@ -112,7 +112,7 @@ class Table:
     seconds: Sequence[str] = ()
 
     def shown(self) -> list[list[str]]:
-        """Every row as people read it.
+        """Every row, formatted for display.
 
         Examples
         --------
@@ -134,7 +134,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, the name of its file without ending, and what it shows.
+    """A figure, its file name without suffix, and what it shows.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was measured, and whether that bears it out.
+    """What the paper says, what was measured, and whether the claim holds.
 
     Examples
     --------
@@ -167,24 +167,24 @@ class Claim:
 
     @property
     def holds(self) -> bool | None:
-        """Whether it is borne out; None where the numbers are inconclusive."""
+        """Whether it holds; None where the numbers are inconclusive."""
         return self.verdict.holds
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out.
+    """The results of an experiment.
 
     Parameters
     ----------
     tables : sequence of Table
-        The numbers, those behind the drawings included.
+        The numbers, including those behind the drawings.
     drawings : sequence of Drawing
         The figures.
     claims : sequence of Claim
-        The paper's claims with a verdict. They are tested together: their verdicts are corrected for that.
+        The paper's claims with a verdict, corrected for testing all of them together.
     remarks : sequence of str
-        What differs from the paper, and what one must know to read the numbers.
+        What differs from the paper, and what is needed to interpret the numbers.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper, or one that the paper should have had.
+    """A table or figure, from the paper or in addition to it.
 
     Parameters
     ----------

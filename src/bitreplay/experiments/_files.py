@@ -1,6 +1,6 @@
 """The folder of an experiment: its numbers as JSON and CSV, its figures as SVG and PNG.
 
-The page is written from these files alone, so what was measured last week stands on it as what was measured now.
+The page is written from these files alone, so earlier measurements appear on it exactly like new ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OUTCOME = "outcome.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment as it lies in its folder.
+    """An experiment as stored in its folder.
 
     Examples
     --------
@@ -73,10 +73,10 @@ def write_outcome(
     seconds: float,
     runs: Iterable[RunFolder] = (),
 ) -> Measured:
-    """Write everything that came out; the JSON file last, so that a folder that has one is complete.
+    """Write all results; the JSON file last, so that a folder that has one is complete.
 
-    What it rests on is said by the runs themselves: an outcome that was read from runs of last week is last week's.
-    `seconds` is what the experiment took here, beside those runs.
+    Date and version come from the runs themselves: an outcome read from last week's runs carries last week's date.
+    `seconds` is the time the experiment itself took, without those runs.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def read_outcome(path: Path) -> Measured:
 
 
 def _made(histories: Sequence[History], seconds: float) -> dict[str, Any]:
-    """What the outcome rests on: its runs; or, without any, what was computed here and now."""
+    """Where the outcome comes from: its runs or, if there are none, the present computation."""
     if not histories:
         return made_in_words([History.empty("the experiment", made=Provenance.now().longer(seconds))])
     made = made_in_words(histories)
@@ -145,7 +145,7 @@ def _made(histories: Sequence[History], seconds: float) -> dict[str, Any]:
 
 
 def _claim(content: Mapping[str, Any]) -> Claim:
-    """A claim as it is written; 0.1.0 wrote what was decided, and not how surely."""
+    """A claim as stored; 0.1.0 stored the decision without its probability."""
     if "verdict" in content:
         verdict = Verdict(**content["verdict"])
         if not isinstance(verdict.p, int | float):
@@ -157,7 +157,7 @@ def _claim(content: Mapping[str, Any]) -> Claim:
 
 
 def _rounded(table: dict[str, Any]) -> dict[str, Any]:
-    """Six digits are enough, and a change of the seventh is none; JSON knows no NaN."""
+    """Rounded to six digits, so that changes of the seventh do not show; JSON has no NaN."""
 
     def rounded(cell: Cell) -> Cell:
         return (None if math.isnan(cell) else float(f"{cell:.6g}")) if isinstance(cell, float) else cell

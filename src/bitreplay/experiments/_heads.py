@@ -31,9 +31,10 @@ LABELS = {
     "p": "p, bits per feature",
 }
 REMARKS = (
-    "One of K, q and p is varied, the others are K = 8, q = 3, p = 1. Each p has a network of its own, as the "
-    "thermometer is trained with the network; at cpu scale they are smaller, so that panel has another level.",
-    "Options of the closed form and of the posterior are chosen on held-out samples of task 0; replay's are those of "
+    "One of K, q and p is varied; the others stay at K = 8, q = 3, p = 1. Each p has its own network, because the "
+    "thermometer is trained with the network; at cpu scale these are smaller, so accuracies differ from the other "
+    "panels.",
+    "Options of the closed form and of the posterior are chosen on held-out samples of task 0; replay's come from "
     "its benchmark. Seeds are those of the learner.",
 )
 
@@ -122,10 +123,10 @@ def _setting(measured: Mapping[Place, MethodRuns]) -> str:
 
 
 def _over_replay(measured: Mapping[Place, MethodRuns], head: str, letters: Sequence[str]) -> Difference:
-    """By how much a head is better than replay, over all places where one of `letters` is varied.
+    """How much better a head is than replay, over all points where one of `letters` is varied.
 
-    All gains of a seed are averaged: they share its chance, and that of the test set. The runs of the centre are in
-    more than one panel, and count once.
+    All gains of a seed are averaged, because they are not independent. The runs of the centre are in more than one
+    panel, and count once.
     """
     pairs: dict[tuple[float, ...], tuple[MethodRuns, MethodRuns]] = {}
     for letter, value, name in measured:
@@ -142,7 +143,7 @@ def _finding(measured: Mapping[Place, MethodRuns]) -> str:
 
 
 def _claims(measured: Mapping[Place, MethodRuns]) -> list[Claim]:
-    """What the paper says of its own head, on our network and with K = 8."""
+    """The paper's claims about its own head, on our network and with K = 8."""
     more = difference(measured["K", 8, "replay"], measured["K", 1, "replay"])
     least = min(BITS)
     enough = {q: difference(measured["q", q, "replay"], measured["q", least, "replay"]) for q in BITS if q > least}
@@ -158,7 +159,7 @@ def _claims(measured: Mapping[Place, MethodRuns]) -> list[Claim]:
 
 HEADS = Experiment(
     title="Closed form, replay and posterior: three heads over K, q and p (not in the paper)",
-    shows="Does a classifier in closed form replace SGD on pseudo-exemplars?",
+    shows="Can a classifier in closed form replace SGD on pseudo-exemplars?",
     duration={"cpu": "a quarter of an hour on two cores", "paper": "two hours, after three trainings on a GPU"},
     run=heads,
 )

@@ -1,4 +1,4 @@
-"""Table 4: how EM starts, and whether it learns the mixing weights (sec. 4.2, "Influence of BMM initialization")."""
+"""Table 4: how EM starts and whether it learns the mixing weights (sec. 4.2, "Influence of BMM initialization")."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ TASKS = 5  # caption of table 4
 SEEDS = [0, 1, 2]
 ALIKE = 0.015  # sec. 4.2: "the relative difference among all cases never exceeds 1.5 %"
 REMARKS = (
-    "With K = 1 there is nothing to start and nothing to weigh: the prototype is the mean of the class, in closed "
-    "form, and all four rows are the same runs. In the paper that column varies by half a point; a difference of that "
-    "size is what its training leaves to chance.",
+    "With K = 1 there is nothing to initialise and nothing to weight: the prototype is the mean of the class, in "
+    "closed form, and all four rows are the same runs. In the paper that column varies by half a point, which "
+    "indicates the size of its random variation.",
     "Seeds are those of the learner (starts, draws, order of the samples); all share one network.",
 )
 
@@ -63,14 +63,14 @@ def _table(measured: Mapping[Case, MethodRuns]) -> Table:
             row += [value.mean, value.std, published]
         rows.append(row)
     shares = [column for k in PROTOTYPES for column in (f"K={k}", f"± K={k}", f"published K={k}")]
-    title = f"Average accuracy by start and mixing weights of EM; published: CIFAR-100, T = {TASKS}"
+    title = f"Average accuracy by initialisation and mixing weights of EM; published: CIFAR-100, T = {TASKS}"
     return Table("initialisation", title, ["init", "weights", *shares], rows, percent=shares)
 
 
 def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
 
     def gain(better: list[Case], worse: list[Case]) -> Difference:
-        """Over all pairs of runs that differ in one thing."""
+        """Over all pairs of runs that differ in one option."""
         return mean_difference([(measured[one], measured[other]) for one, other in zip(better, worse, strict=True)])
 
     several = [k for k in PROTOTYPES if k > 1]
@@ -94,7 +94,7 @@ def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
 
 
 def _spread(methods: Sequence[MethodRuns]) -> Difference:
-    """By how much the best is ahead of the worst, as a share, seed by seed."""
+    """Relative difference between the best and the worst, per seed."""
 
     def statistic(view: View) -> Floats:
         averages = np.array([[metrics.average(view(history)) for history in one.histories] for one in methods])
@@ -104,8 +104,8 @@ def _spread(methods: Sequence[MethodRuns]) -> Difference:
 
 
 TABLE_4 = Experiment(
-    title="How EM starts, and whether it learns the mixing weights (table 4)",
-    shows="Does the accuracy depend on how the mixtures are fitted?",
+    title="How EM is initialised, and whether it learns the mixing weights (table 4)",
+    shows="Does accuracy depend on how the mixtures are fitted?",
     duration={"cpu": "a quarter of an hour on two cores", "paper": "half an hour after the network's training"},
     run=initialisation_table,
 )

@@ -1,7 +1,7 @@
 """Table 1: GBM against replay, regularization and prototype methods (sec. 4.2, "Comparison with the State-of-the-art").
 
-At cpu scale all methods learn 20 classes of CIFAR-100 with small networks, and what is compared is who is better than
-whom. At paper scale it is the paper's six columns.
+At cpu scale all methods learn 20 classes of CIFAR-100 with small networks, and only their ranking is compared. At paper
+scale it covers the paper's six columns.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from bitreplay.runs import COMPARISONS, Scale, Setting
 
 __all__ = ["TABLE_1", "main_table"]
 
-SINGLE = ("PASS", "IL2A", "FeTrIL", ONE + HEAVISIDE)  # K = 1 in table 1, beside GBM^T_1
+SINGLE = ("PASS", "IL2A", "FeTrIL", ONE + HEAVISIDE)  # K = 1 in table 1, besides GBM^T_1
 FAMILIES = {  # the categories of table 1; GBM with one prototype and with eight is one here
     "replay": ("iCaRL", "EEIL", "LUCIR"),
     "regularization": ("LwF-MC", "EWC"),
     "prototype": ("PASS", "IL2A", "FeTrIL"),
     "GBM": (ONE + HEAVISIDE, ONE, EIGHT + HEAVISIDE, EIGHT),
 }
-SETTINGS: dict[Scale, tuple[tuple[str, int], ...]] = {  # data set and T, the paper's columns that ours stand beside
+SETTINGS: dict[Scale, tuple[tuple[str, int], ...]] = {  # data set and T, the paper's columns next to ours
     "cpu": (("cifar100", 5),),  # five increments, but of 20 classes
     "paper": COLUMNS,
 }
 SEEDS = {"cpu": [0], "paper": [0, 1, 2]}
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
-        "20 classes, small images and networks, few epochs: who is better than whom may be compared with the paper, "
-        "the numbers may not. Places of the paper are those of CIFAR-100 with T = 5.",
-        "All methods that train the network have the same epochs here, not those of their authors.",
+        "20 classes, small images and networks, few epochs: the ranking may be compared with the paper, the numbers "
+        "may not. The paper's places are those of CIFAR-100 with T = 5.",
+        "All methods that train the network use the same number of epochs here, not those of their authors.",
     ),
-    "paper": ("Every method trains as its authors did; the paper does not say how it trained those of others.",),
+    "paper": ("Every method trains as its authors did; the paper does not say how it trained the other methods.",),
 }
 
 
@@ -69,9 +69,9 @@ def main_table(request: Request, learners: Sequence[str] | None = None) -> Outco
     Parameters
     ----------
     request : Request
-        How it is wanted.
+        Scale, seeds and output folder.
     learners : sequence of str, optional
-        These instead of all; those that the claims are about must be among them.
+        Run only these; they must include those that the claims are about.
     """
     scale = request.scale
     comparison = COMPARISONS["table-1"][scale]
@@ -99,7 +99,7 @@ def main_table(request: Request, learners: Sequence[str] | None = None) -> Outco
 
 
 def _all_columns(columns: Sequence[_Column]) -> Table:
-    """The paper's own arrangement: methods by data set and number of tasks."""
+    """The paper's layout: methods by data set and number of tasks."""
     rows: list[list[Cell]] = []
     for name in columns[0].methods:
         row: list[Cell] = [name]
@@ -120,7 +120,7 @@ def _families(columns: Sequence[_Column]) -> Table:
             places = ours.index(family) + 1, theirs.index(family) + 1
             rows.append([family, column.name, best.name, _average(best), *places])
     names = ["family", "setting", "best method", "average", "place", "place in the paper"]
-    return Table("families", "Families of methods, by their best", names, rows, percent=["average"])
+    return Table("families", "Families of methods, by their best member", names, rows, percent=["average"])
 
 
 def _average(method: MethodRuns) -> float:
@@ -147,7 +147,7 @@ def _claims(columns: Sequence[_Column]) -> list[Claim]:
 
 
 def _better(paper: str, columns: Sequence[_Column], better: str, rivals: Sequence[str]) -> Claim:
-    """A method against the best of its rivals; only columns in which the paper says so can decide."""
+    """A method against its best rival; only columns for which the paper makes the claim count."""
     said = [column for column in columns if column.published[better] > max(column.published[name] for name in rivals)]
     measured, verdicts = [], []
     for column in columns:
@@ -160,7 +160,7 @@ def _better(paper: str, columns: Sequence[_Column], better: str, rivals: Sequenc
 
 
 def _families_claim(columns: Sequence[_Column]) -> Claim:
-    """Neighbours must be apart by more than noise, or the order cannot be told."""
+    """Neighbours must differ by more than noise, or the order is inconclusive."""
     measured, verdicts = [], []
     for column in columns:
         ours, theirs = _order(column), _published_order(column)
@@ -174,7 +174,7 @@ def _families_claim(columns: Sequence[_Column]) -> Claim:
 
 
 def _over_fine_tuning(columns: Sequence[_Column]) -> Claim:
-    """Against the lower bound of its kind: the whole network, or the last layer on a frozen one."""
+    """Against the matching lower bound: the whole network, or the last layer on a frozen one."""
     gains: dict[str, Difference] = {}
     for column in columns:
         for name, method in column.methods.items():
@@ -188,7 +188,7 @@ def _over_fine_tuning(columns: Sequence[_Column]) -> Claim:
 
 TABLE_1 = Experiment(
     title="GBM against replay, regularization and prototype methods (table 1)",
-    shows="Is a generative binary memory better than what others do against forgetting?",
+    shows="Is a generative binary memory better than other remedies for forgetting?",
     duration={"cpu": "half an hour on two cores", "paper": "days on a GPU"},
     run=main_table,
 )

@@ -1,4 +1,4 @@
-"""What figure 6 shows of GBM and latent replay (LR), in numbers: accuracy at equal memory, memory at equal accuracy."""
+"""Figure 6 in numbers, for GBM and latent replay (LR): accuracy at equal memory, memory at equal accuracy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIMES, MORE = 10.0, 0.015  # sec. 5.2: what LR needs more of; what K = 16 adds t
 
 
 def at_equal_memory(latent: Mapping[int, MethodRuns], memory: float, view: View = lambda history: history) -> Floats:
-    """LR's average accuracy with so many bits, seed by seed."""
+    """LR's average accuracy with `memory` bits, per seed."""
     sizes = {
         method.memory: [metrics.average(view(history)) for history in method.histories] for method in latent.values()
     }
@@ -32,7 +32,7 @@ def at_equal_memory(latent: Mapping[int, MethodRuns], memory: float, view: View 
 
 
 def memory_for(latent: Mapping[int, MethodRuns], accuracy: float) -> float | None:
-    """Bits with which LR first has an accuracy, on average over seeds; None where it never has."""
+    """Bits with which LR first reaches an accuracy, on average over seeds; None if it never does."""
     points = sorted((method.memory, method.measure(metrics.average).mean) for method in latent.values())
     sizes, reached = np.log([size for size, _ in points]), np.maximum.accumulate([value for _, value in points])
     if accuracy > reached[-1]:
@@ -41,7 +41,7 @@ def memory_for(latent: Mapping[int, MethodRuns], accuracy: float) -> float | Non
 
 
 def claims(measured: Measured) -> list[Claim]:
-    """What sec. 5.2 says of the three series."""
+    """What sec. 5.2 says about the three series."""
     latent, over_q, over_k = measured["LR"], measured["q"], measured["K"]
     ahead = {q: _ahead(method, latent) for q, method in over_q.items()}
     reached = {q: method.measure(metrics.average).mean for q, method in over_q.items()}
@@ -70,7 +70,7 @@ def claims(measured: Measured) -> list[Claim]:
 
 
 def _ahead(method: MethodRuns, latent: Mapping[int, MethodRuns], memory: float | None = None) -> Difference:
-    """By how much a method is better than LR with as many bits, or with so many, seed by seed."""
+    """How much better a method is than LR with as many bits, or with `memory` bits, per seed."""
     allowed = method.memory if memory is None else memory
 
     def statistic(view: View) -> Floats:
@@ -81,7 +81,7 @@ def _ahead(method: MethodRuns, latent: Mapping[int, MethodRuns], memory: float |
 
 
 def _claim_times(eight: MethodRuns, latent: Mapping[int, MethodRuns]) -> Claim:
-    """How many times the memory of GBM LR needs to be as good: it needs more if with so much it is still worse."""
+    """How many times GBM's memory LR needs to be as good: more than TIMES if it is still worse with that much."""
     accuracy = eight.measure(metrics.average).mean
     needed = memory_for(latent, accuracy)
     largest = max(method.memory for method in latent.values()) / eight.memory
@@ -93,7 +93,7 @@ def _claim_times(eight: MethodRuns, latent: Mapping[int, MethodRuns]) -> Claim:
     return Claim(
         "at equal accuracy LR needs 10 times the memory (GBM: K = 1, q = 8)",
         f"for {100 * accuracy:.1f} %: {words}; with {TIMES:.0f} times the memory GBM is ahead by {ahead}",
-        # Where LR was not run with so much, that it is behind with less says nothing.
+        # If LR was not run with that much memory, being behind with less is no evidence.
         ahead.verdict if largest >= TIMES or ahead.mean < 0 else Verdict.inconclusive(),
     )
 
@@ -103,7 +103,7 @@ def _in_words(ahead: Mapping[int, Difference], shown: Sequence[int]) -> str:
 
 
 def finding(measured: Measured) -> str:
-    """What the closed form does to the same memories."""
+    """What the closed form achieves with the same memories."""
     gains = {
         letter: mean_difference(
             [(measured[f"{letter} closed"][value], method) for value, method in measured[letter].items()]

@@ -1,4 +1,4 @@
-"""Figure 6: average accuracy against memory behind a fully binary network: latent replay, GBM over q and over K (sec.
+"""Figure 6: average accuracy against memory with a fully binary network: latent replay, GBM over q and over K (sec.
 5.2).
 """
 
@@ -37,7 +37,7 @@ SERIES = {  # with the letter of what varies
     "K closed": ("K", "over K, closed form"),
 }
 BELOW, ABOVE, RIGHT, LEFT = (0, -13, "center"), (0, 5, "center"), (6, -9, "left"), (-7, -3, "right")  # in points
-NAMED = {  # values that stand beside their points, and where
+NAMED = {  # values shown next to their points, and where
     "LR": {**dict.fromkeys((1, 10, 100), RIGHT), 500: BELOW},
     "q": {1: LEFT, 2: RIGHT, 3: RIGHT, 8: BELOW, 32: (-16, -13, "center")},
     "K": {16: ABOVE},
@@ -45,14 +45,14 @@ NAMED = {  # values that stand beside their points, and where
 REMARKS: Mapping[Scale, tuple[str, ...]] = {
     "cpu": (
         "The network is trained for 20 epochs (preset cpu_binary), and G is a linear layer of 32-bit weights, trained "
-        "for 2 epochs a task; the paper's G is binary. LR and GBM train it alike.",
-        "A prototype of q bits takes as much as q exemplars, so LR is compared with E = q: between two measured E, its "
-        "accuracy is interpolated over the logarithm of the memory.",
+        "for 2 epochs per task; the paper's G is binary. LR and GBM train it in the same way.",
+        "A prototype of q bits takes as much memory as q exemplars, so LR is compared at E = q: between two measured "
+        "E, its accuracy is interpolated over the logarithm of the memory.",
     ),
     "paper": (
-        "How the paper trains the binary network and G is not said: preset cpu_binary, and Adam for G.",
-        "A prototype of q bits takes as much as q exemplars, so LR is compared with E = q: between two measured E, its "
-        "accuracy is interpolated over the logarithm of the memory.",
+        "The paper does not say how it trains the binary network and G; we use preset cpu_binary, and Adam for G.",
+        "A prototype of q bits takes as much memory as q exemplars, so LR is compared at E = q: between two measured "
+        "E, its accuracy is interpolated over the logarithm of the memory.",
     ),
 }
 
@@ -72,7 +72,7 @@ def memory_figure(request: Request) -> Outcome:
     runs = request.compare(Setting(**{**own, **request.setting}), list(names), SEEDS)
     methods = {method.name: method for method in gather([run.result() for run in runs])}
     measured = {name: {value: methods[text] for value, text in own.items()} for name, own in learners.items()}
-    drawing = Drawing(draw_memory_figure(measured), "memory", "Average accuracy against what is kept of old classes")
+    drawing = Drawing(draw_memory_figure(measured), "memory", "Average accuracy against memory for old classes")
     return Outcome([_table(measured)], [drawing], claims(measured), [finding(measured), *REMARKS[request.scale]])
 
 
@@ -129,10 +129,10 @@ def draw_memory_figure(measured: Measured) -> Figure:
 
 
 FIGURE_6 = Experiment(
-    title="Accuracy against memory behind a fully binary network (figure 6)",
-    shows="How many bits per class does a generative memory need, and how many do exemplars need to be as good?",
+    title="Accuracy against memory with a fully binary network (figure 6)",
+    shows="How many bits per class does a generative memory need, and how many do exemplars need to match it?",
     duration={
-        "cpu": "20 minutes with --n_jobs 2, and an hour for the network",
+        "cpu": "20 minutes with --n_jobs 2, plus an hour to train the network",
         "paper": "a few hours on a GPU",
     },
     run=memory_figure,

@@ -30,9 +30,9 @@ ROWS = 200  # ours: samples of a clustered map; more would be thinner than a pix
 BINS = 20
 REMARKS = (
     "The paper shows a fully binary VGG network here; these are the thermometer bits of the ResNet-18 of its main "
-    "table, so that all figures of embeddings are about one network.",
+    "table, so that all figures of embeddings show the same network.",
     "Log-likelihoods are those of test samples, in nats per sample; prototypes are fitted to training samples and "
-    "smoothed by half a sample each way, as a bit that never was set in training may be in a test sample.",
+    "smoothed by half a sample each way, because a bit that was never set in training may be set in a test sample.",
     "A flip rate is the probability that two samples of a class differ in a bit: 2 f (1 - f) for a frequency f.",
 )
 
@@ -59,12 +59,12 @@ def motivation(request: Request) -> Outcome:
         Drawing(
             draw_frequencies(frequencies, n_initial, words),
             "frequencies",
-            "How often every bit is set in the samples of every class, and how often it differs between two samples.",
+            "How often each bit is set in the samples of each class, and how often it differs between two samples.",
         ),
         Drawing(
             draw_prototype(samples, frequencies[[*bits].index(shown)], drawn[0], of_class),
             "prototype",
-            "A prototype is how often each bit is set; every pseudo-exemplar is a draw from it, bit by bit.",
+            "A prototype holds how often each bit is set; every pseudo-exemplar is drawn from it, bit by bit.",
         ),
         Drawing(
             draw_clusters(parts, of_class),
@@ -90,7 +90,7 @@ def log_likelihoods(mixture: Mixture, bits: PackedBits) -> Floats:
 
 
 def explained_by_class(frequencies: Floats) -> Floats:
-    """Share of the variance of every bit that goes with the class, for classes of equal size; bits that vary only.
+    """Share of the variance of every bit explained by the class, for classes of equal size; varying bits only.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def _claims(bits: Mapping[int, PackedBits], frequencies: Floats, likelihoods: Fl
         Claim(
             "binary features cluster by class, with some features having higher flip rates",
             f"the class explains {100 * explained.mean():.0f} % of the variance of the bits ({100 * chance:.1f} % by "
-            f"chance); {100 * steady:.0f} % of the bits of a class are steady; flip rates of bits go from "
+            f"chance); {100 * steady:.0f} % of the bits of a class are steady; flip rates of bits range from "
             f"{100 * flips.min():.0f} to {100 * flips.max():.0f} %",
             Difference((explained - chance).tolist()).verdict,
         ),

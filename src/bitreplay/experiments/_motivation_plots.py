@@ -23,7 +23,7 @@ BITS, DRAWN = 64, 10  # bits and rows of the prototype's drawing: wide enough to
 
 
 def draw_frequencies(frequencies: Floats, n_initial: int, words: str) -> Figure:
-    """Classes by bits; below, how the frequencies are distributed, and which bits flip how often."""
+    """Classes by bits; below, the distribution of frequencies, and the flip rates of the bits."""
     order = clustered(frequencies.T, "euclidean")
     mean = frequencies.mean(axis=0)
     within, over_all = 2 * (frequencies * (1 - frequencies)).mean(axis=0), 2 * mean * (1 - mean)
@@ -83,7 +83,7 @@ def draw_prototype(samples: Bits, prototype: Floats, drawn: Bits, words: str) ->
 
 
 def draw_clusters(parts: Mapping[str, Bits], words: str) -> Figure:
-    """Rows by bits for samples and pseudo-exemplars: rows of each in their own order, bits in that of the first."""
+    """Rows by bits for samples and pseudo-exemplars: each with its own row order, bits ordered as in the first."""
     first = next(iter(parts.values()))
     varying = np.flatnonzero(np.ptp(first, axis=0))
     bits = varying[clustered(first[:, varying].T)]
@@ -99,12 +99,12 @@ def draw_clusters(parts: Mapping[str, Bits], words: str) -> Figure:
             axes.spines[:].set_visible(True)
             axes.set_xlabel(f"{len(bits)} bits that vary", color=FAINT)
         panels[0].set_ylabel(f"{len(first)} rows, ordered by clustering", color=FAINT)
-        heading(made, "Modes of a class: samples beside pseudo-exemplars", words)
+        heading(made, "Modes of a class: samples and pseudo-exemplars", words)
     return made
 
 
 def mean_correlation(rows: Bits, bits: npt.NDArray[np.intp]) -> float:
-    """Mean absolute correlation of every two of some bits: 0 for endlessly many draws from one prototype."""
+    """Mean absolute correlation over all pairs of some bits: 0 for infinitely many draws from one prototype."""
     return float(np.abs(correlations(rows[:, bits])[np.triu_indices(len(bits), 1)]).mean())
 
 

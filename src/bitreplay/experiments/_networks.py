@@ -1,4 +1,4 @@
-"""The networks behind the experiments: those that name the same one share it, and its features, through the cache."""
+"""The networks of the experiments: those that use the same one share it and its features through the cache."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ MANY = 30  # rows from which a table folds: it is the numbers behind a figure
 
 
 def experiments_page(measured: Sequence[Measured], title: str, missing: Mapping[str, str] | None = None) -> str:
-    """One HTML file that needs nothing else.
+    """One self-contained HTML file.
 
     Parameters
     ----------
     measured : sequence of Measured
         What was measured, in the order of the page.
     title : str
-        Stands above it.
+        Heading of the page.
     missing : mapping of str to str, optional
         Why other experiments have not been run, by their names.
     """
@@ -38,7 +38,9 @@ def experiments_page(measured: Sequence[Measured], title: str, missing: Mapping[
     if missing:
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(why)}</dd>" for name, why in missing.items())
         parts += ["<h2>Not measured</h2>", f"<dl>{rows}</dl>"]
-    parts.append(f"<footer>Written by bitreplay {escape(__version__)}. Figures and numbers are files beside.</footer>")
+    parts.append(
+        f"<footer>Written by bitreplay {escape(__version__)}. Figures and numbers are in the same folder.</footer>"
+    )
     return document(title, parts)
 
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: average accuracy against memory for all methods on a frozen encoder, and who is on the front."""
+"""Beyond the paper: average accuracy against memory for all methods on a frozen encoder, and which are on the front."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ SEEDS = [0]
 APART = 1.6  # times the memory of the last point with a name, for another name
 FRONT = {True: "yes", False: "", None: "bound"}
 REMARKS = (
-    "On the front: no other method has as good an accuracy with as few bits. Bounds do not compete. With one seed, "
-    "neighbours on the front that differ by a few tenths of a point may change places.",
-    "Memory is what is kept of old classes, as the paper counts it; what a decision reads besides, the weights and "
-    "factors of its classifier, is the working set.",
+    "On the front: no other method is as accurate with as few bits. Bounds are excluded. With one seed, neighbours "
+    "on the front that differ by a few tenths of a point may swap places.",
+    "Memory is what is stored for old classes, as the paper counts it; the weights and factors of the classifier that "
+    "are read for a decision are the working set.",
 )
 
 
 @dataclass(frozen=True)
 class Point:
-    """A method of one size."""
+    """A method at one size."""
 
     family: str
     method: MethodRuns
@@ -78,7 +78,7 @@ class Point:
 
 
 def front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
-    """Which points no other one dominates: at most the same cost and at least the same gain, one of them better.
+    """Points that no other point dominates: at most the same cost and at least the same gain, one of them better.
 
     Examples
     --------
@@ -95,9 +95,9 @@ def pareto(request: Request, families: Mapping[str, Sequence[str]] = FAMILIES) -
     Parameters
     ----------
     request : Request
-        How it is wanted.
+        Scale, seeds and output folder.
     families : mapping of str to sequences of str
-        The learners, by the names that the figure gives them; the two that the claim is about must be among them.
+        The learners, by their names in the figure; they must include the two that the claim is about.
     """
     setting = Setting(**{**NETWORK[request.scale], **request.setting})
     family_of = {learner: family for family, learners in families.items() for learner in learners}
@@ -107,7 +107,7 @@ def pareto(request: Request, families: Mapping[str, Sequence[str]] = FAMILIES) -
     best = front([point.memory for point in competing], [point.accuracy for point in competing])
     on_front = [point for point, is_best in zip(competing, best, strict=True) if is_best]
     words = (
-        "Average accuracy against bits kept of old classes, for all methods on one frozen network; the front is best"
+        "Average accuracy against bits stored for old classes, for all methods on one frozen network; the front is best"
     )
     drawing = Drawing(_draw(points, on_front), "pareto", words)
     methods = {point.method.name: point.method for point in points}
@@ -126,12 +126,13 @@ def _table(points: Sequence[Point], on_front: Sequence[Point]) -> Table:
 
 
 def _claims(methods: Mapping[str, MethodRuns]) -> list[Claim]:
-    """What table 5 says, on this network: CORe50 and QuickNet's weights are not always at hand."""
+    """The claim of table 5, on this network: CORe50 and QuickNet's weights are not always available."""
     one, largest = methods[ONE], methods[LARGEST]
     better = difference(one, largest, metrics.final)
     return [
         Claim(
-            "GBM with K = 1 ends better than LR + CWR* with E = 150, with 4.7 times less memory (table 5, on CORe50)",
+            "GBM with K = 1 ends up better than LR + CWR* with E = 150, with 4.7 times less memory (table 5, on "
+            "CORe50)",
             f"{better}, with {largest.memory / one.memory:.1f} times less memory",
             Verdict.inconclusive(),  # the paper's claim is about CORe50, with E = 150 of 2,400 samples a class
         )
@@ -145,7 +146,7 @@ def _finding(on_front: Sequence[Point]) -> str:
 
 
 def _draw(points: Sequence[Point], on_front: Sequence[Point]) -> Figure:
-    """What keeps nothing has no place on a scale of powers of ten: it is named below."""
+    """Methods that store nothing cannot be shown on a logarithmic scale: they are named below it."""
     drawn = [point for point in points if point.memory > 0]
     nothing = [f"{point.method.name} {100 * point.accuracy:.1f} %" for point in points if point.memory == 0]
     ordered = sorted((point for point in on_front if point.memory > 0), key=lambda point: point.memory)
@@ -155,7 +156,7 @@ def _draw(points: Sequence[Point], on_front: Sequence[Point]) -> Figure:
         axes = made.subplots()
         axes.set_xscale("log")
         steps = [(point.memory, 100 * point.accuracy) for point in ordered]
-        across = [*steps, (max(memories), steps[-1][1])]  # nobody beyond is better
+        across = [*steps, (max(memories), steps[-1][1])]  # no method beyond is better
         axes.plot(
             *zip(*across, strict=True), color=INK, linewidth=1, drawstyle="steps-post", zorder=1, label="the front"
         )
@@ -188,7 +189,7 @@ def _draw(points: Sequence[Point], on_front: Sequence[Point]) -> Figure:
 
 
 def _name_sizes(axes: Any, ordered: Sequence[Point]) -> None:
-    """Sizes beside the points of the front, as many as there is room for; the table has all."""
+    """Sizes next to the points of the front, as many as fit; the table has all of them."""
     last = 0.0
     for point in ordered:
         if point.memory >= APART * last:

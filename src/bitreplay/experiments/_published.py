@@ -25,7 +25,7 @@ PUBLISHED = {  # average accuracy in %, by column
 
 
 def published(dataset: str, tasks: int) -> dict[str, float]:
-    """A column as shares, by name of the method; empty for what is not in the paper.
+    """A column as shares, by method name; empty if it is not in the paper.
 
     Examples
     --------

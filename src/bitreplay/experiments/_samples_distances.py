@@ -28,10 +28,10 @@ LEAST_VARIANCE = 1e-6  # below it a bit is constant up to rounding: one in 500 s
 class ClassDistances:
     """One class under a memory with K = 1 and another with K = 8.
 
-    Frobenius distances are those between the correlation matrices of samples and as many pseudo-exemplars (`drawn`),
-    of samples and the mixture itself (`exact`: no noise of drawing), and of two halves of the samples divided by
-    sqrt(2) (`floor`: about what two sets of samples of the same class would have). `nearest` is the share of bits in
-    which a sample differs from the nearest pseudo-exemplar, or from the nearest other sample.
+    Frobenius distances are between the correlation matrices of samples and as many pseudo-exemplars (`drawn`),
+    of samples and the mixture itself (`exact`: no sampling noise), and of two halves of the samples divided by
+    sqrt(2) (`floor`: about the distance between two sets of samples of the same class). `nearest` is the share of bits
+    in which a sample differs from the nearest pseudo-exemplar, or from the nearest other sample.
     """
 
     drawn_1: float
@@ -68,7 +68,7 @@ def distances(bits: PackedBits, label: int, memories: Sequence[BinaryMemory], se
 
 
 def correlations(bits: npt.NDArray[np.generic]) -> Floats:
-    """Correlation of every two bits (D, D) over rows; a constant bit has none, and counts as uncorrelated.
+    """Correlation of all pairs of bits (D, D) over rows; a constant bit counts as uncorrelated.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def correlations(bits: npt.NDArray[np.generic]) -> Floats:
 
 
 def mixture_correlations(mixture: Mixture) -> Floats:
-    """The same for endlessly many pseudo-exemplars: bits of one prototype are independent, prototypes differ."""
+    """The same for infinitely many pseudo-exemplars: bits of one prototype are independent, prototypes differ."""
     prototypes = np.asarray(mixture.prototypes, dtype=np.float64)
     mean = mixture.weights @ prototypes
     covariance = (mixture.weights[:, None] * prototypes).T @ prototypes - np.outer(mean, mean)
@@ -102,7 +102,7 @@ def _frobenius(one: Floats, other: Floats) -> float:
 
 
 def _differing(rows: Floats, others: Floats) -> Floats:
-    """Share of bits in which every two rows differ."""
+    """Share of bits in which each pair of rows differs."""
     ones, other_ones = rows.sum(axis=1), others.sum(axis=1)
     return np.asarray((ones[:, None] + other_ones - 2 * rows @ others.T) / rows.shape[1])
 

@@ -1,4 +1,4 @@
-"""Figure 5: samples beside pseudo-exemplars, as t-SNE maps and by the correlations between bits (sec. 4.2)."""
+"""Figure 5: samples and pseudo-exemplars, as t-SNE maps and by the correlations between bits (sec. 4.2)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SHOWN = 4  # classes in a map, as in the paper
 POINTS = 150  # ours: of a class; more would hide each other
 PUBLISHED = 0.33  # sec. 4.2: how far the Frobenius distance falls from K = 1 to K = 8
 REMARKS = (
-    "A Frobenius distance is that between the correlation matrices of a class's training samples and of as many "
-    "pseudo-exemplars (drawn), or of the mixture itself, which is free of the noise of drawing (exact). The floor is "
-    "about what another set of samples would have: the distance between two halves, divided by the square root of 2.",
+    "Frobenius distances are between the correlation matrices of a class's training samples and of as many "
+    "pseudo-exemplars (drawn), or of the mixture itself, which has no sampling noise (exact). The floor approximates "
+    "the distance to another set of samples: the distance between two halves, divided by the square root of 2.",
     "A bit that is constant in a class has no correlation: it counts as uncorrelated (0) with all others.",
-    "Means and ± (standard deviations) are over classes; a fall is the mean of every class's own. The paper does not "
-    "say for which p and which classes it found 33 %.",
-    "Samples and pseudo-exemplars of both K are in one t-SNE, so that samples are where they are in both panels.",
+    "Means and ± (standard deviations) are over classes; a fall is the mean over the classes' own falls. The paper "
+    "does not say for which p and which classes it found 33 %.",
+    "Samples and pseudo-exemplars of both K share one t-SNE, so that samples have the same positions in both panels.",
 )
 
 
@@ -59,11 +59,11 @@ class Sampled:
         return [label for label in self.bits if label not in self.initial]
 
     def values(self, column: str, labels: Sequence[int] | None = None) -> Floats:
-        """One measure of some classes."""
+        """One measure for some classes."""
         return np.array([getattr(self.distances[label], column) for label in labels or self.bits])
 
     def falls(self, what: str, labels: Sequence[int] | None = None) -> Floats:
-        """By which share a measure is smaller at K = 8 than at K = 1, for every class."""
+        """Relative reduction of a measure from K = 1 to K = 8, for every class."""
         one, eight = (self.values(f"{what}_{k}", labels) for k in PROTOTYPES)
         return np.asarray(1 - eight / one)
 
@@ -146,20 +146,20 @@ def _claim_fall(measured: Sampled) -> Claim:
     return Claim(
         f"the Frobenius distance falls by a third (33 %) from K = 1 to K = 8 (p = {measured.p})",
         f"by {100 * fall.mean:.0f} % (standard error {100 * fall.error:.1f}, {len(measured.bits)} classes), without "
-        f"the noise of drawing by {100 * measured.falls('exact').mean():.0f} %",
+        f"sampling noise by {100 * measured.falls('exact').mean():.0f} %",
         fall.reaches(PUBLISHED),
     )
 
 
 def _claim_nearest(measured: Sequence[Sampled]) -> Claim:
-    """What t-SNE shows to the eye: whether pseudo-exemplars lie where the samples are."""
+    """What t-SNE shows visually: whether pseudo-exemplars lie where the samples are."""
     words = (
         f"{100 * each.values('nearest_1').mean():.2f} % with K = 1, {100 * each.values('nearest_8').mean():.2f} % with "
         f"K = 8 (p = {each.p})"
         for each in measured
     )
     return Claim(
-        "with K = 8 pseudo-exemplars cover the samples better than with K = 1, even when p = 4",
+        "pseudo-exemplars cover the samples better with K = 8 than with K = 1, even when p = 4",
         f"a sample differs from the nearest pseudo-exemplar in {' and '.join(words)} of its bits",
         all_hold(
             Difference((each.values("nearest_1") - each.values("nearest_8")).tolist()).verdict for each in measured
@@ -188,10 +188,10 @@ def _between(bits: dict[int, PackedBits], labels: Sequence[int]) -> list[float]:
 
 FIGURE_5 = Experiment(
     title="Samples and pseudo-exemplars: t-SNE maps and correlations (figure 5)",
-    shows="Do pseudo-exemplars lie where the samples are, and do their bits belong together in the same way?",
+    shows="Do pseudo-exemplars lie where the samples are, and are their bits correlated in the same way?",
     duration={
-        "cpu": "2 minutes, and 5 for each of two networks",
-        "paper": "a few minutes, and the training of two networks",
+        "cpu": "2 minutes, plus 5 for each of two networks",
+        "paper": "a few minutes, plus the training of two networks",
     },
     run=samples_figure,
 )

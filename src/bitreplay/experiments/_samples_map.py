@@ -64,7 +64,7 @@ def draw_samples(
 
 
 def embed(classes: Classes, points: int, seed: int) -> tuple[list[Floats], list[list[Floats]]]:
-    """Places in the plane of the samples of every class, and of as many pseudo-exemplars for every K."""
+    """Positions in the plane of the samples of every class, and of as many pseudo-exemplars for every K."""
     from sklearn.manifold import TSNE  # here: no other command should wait for it
 
     parts = [bits[:points].unpack(np.float32) for bits, _ in classes.values()]

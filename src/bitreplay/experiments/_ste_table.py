@@ -1,4 +1,4 @@
-"""Table 3: what the training phase with straight-through gradients is good for (sec. 4.2, "Influence of training with
+"""Table 3: the benefit of the training phase with straight-through gradients (sec. 4.2, "Influence of training with
 STE").
 """
 
@@ -21,14 +21,14 @@ PUBLISHED_PLAIN = 0.8154
 NEEDED = 0.02  # ours: points / 100 that a phase must add to be called needed; the paper's add 5 to 12
 WITHIN = 0.004  # table 3: 81.47 % with p = 1 against 81.54 % without a thermometer, and at most 0.36 less
 REMARKS = (
-    "Test accuracy of task 0, one network per p. They have one seed, so their first phase is the same: up to its end "
-    "they are one network.",
-    "The second phase is more training, too: what it adds beyond the plain network is not the thermometer's merit.",
+    "Test accuracy of task 0, one network per p. All have the same seed and therefore share the first phase: until its "
+    "end they are one network.",
+    "The second phase is also additional training: any gain over the plain network is not due to the thermometer.",
 )
 
 
 def ste_table(request: Request) -> Outcome:
-    """Train the networks, or find those that were trained before, and read what they have reached in every phase."""
+    """Train the networks, or find those trained earlier, and read their accuracy in every phase."""
     setting = Setting(**{**SMALL[request.scale], **request.setting})
     scenario = setting.scenario()
     accuracies = {p: _reached(replace(setting, p=p).trained(scenario).accuracy) for p in PUBLISHED}
@@ -70,7 +70,7 @@ def _claims(accuracies: Mapping[int, Mapping[str, float]], plain: float, n_sampl
             falling.verdict,
         ),
         Claim(
-            "With it, a network with thermometer is as good as one without, even at p = 1 (within 0.4 points)",
+            "With it, a network with a thermometer is as good as one without, even at p = 1 (within 0.4 points)",
             _by_p(gaps) + " against the plain network",
             all_hold((-gap).at_most(WITHIN) for gap in gaps.values()),
         ),
@@ -82,10 +82,10 @@ def _by_p(differences: Mapping[int, Difference]) -> str:
 
 
 TABLE_3 = Experiment(
-    title="What the training phase with straight-through gradients is good for (table 3)",
-    shows="Can a thermometer be put behind a network that was trained without it?",
+    title="The benefit of the training phase with straight-through gradients (table 3)",
+    shows="Can a thermometer be added to a network that was trained without it?",
     duration={
-        "cpu": "seconds, and a quarter of an hour for the networks' training",
+        "cpu": "seconds, plus a quarter of an hour to train the networks",
         "paper": "three trainings on a GPU",
     },
     run=ste_table,

@@ -1,6 +1,6 @@
-"""The frozen rows of table 1 over the number of tasks: what is lost from T = 5 to T = 20 (sec. 4.2).
+"""The rows of table 1 with a frozen network, over the number of tasks: the loss from T = 5 to T = 20 (sec. 4.2).
 
-At cpu scale it is CIFAR-100 on one network; at paper scale both data sets, and the runs are those of table 1.
+At cpu scale it uses CIFAR-100 on one network; at paper scale both data sets, with the runs of table 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LEARNERS = (ONE, EIGHT, CLOSED_FORM, RIVAL, SIMPLEST)
 DATASETS: dict[Scale, tuple[str, ...]] = {"cpu": ("cifar100",), "paper": ("cifar100", "tiny_imagenet")}
 Divisions = Mapping[int, Mapping[str, Any]]  # T, and the options of Setting that say so
 DIVISIONS: dict[Scale, Divisions] = {
-    # The paper's T = 20 is 40 + 20 x 3, which needs a network of its own: here 50 classes come first for every T.
+    # The paper's T = 20 is 40 + 20 x 3, which needs its own network: here 50 classes come first for every T.
     "cpu": {5: {"tasks": 5}, 10: {"tasks": 10}, 20: {"tasks": None, "sizes": [50, *[3, 2] * 10]}},
     "paper": {5: {"tasks": 5}, 10: {"tasks": 10}, 20: {"tasks": 20}},  # sec. 4.1; 20 tasks are 40 + 20 x 3
 }
@@ -37,11 +37,11 @@ SEEDS = [0, 1, 2]
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
         "T = 20 is 50 + 10 x (3 + 2) classes, on the same network as T = 5 and 10; the paper's is 40 + 20 x 3, whose "
-        "network has seen ten classes less: part of its loss is that network's.",
-        "Seeds are those of the learner; nothing in FeTrIL and NearestMean is random.",
-        "The relative loss is stated in the paper for TinyImageNet; here it is CIFAR-100's.",
+        "network has seen ten fewer classes: part of its loss is due to the network.",
+        "Seeds are those of the learner; FeTrIL and NearestMean involve no randomness.",
+        "The paper states the relative loss for TinyImageNet; here it is measured on CIFAR-100.",
     ),
-    "paper": ("Seeds are those of the learner; nothing in FeTrIL and NearestMean is random.",),
+    "paper": ("Seeds are those of the learner; FeTrIL and NearestMean involve no randomness.",),
 }
 
 
@@ -51,9 +51,9 @@ def tasks_table(request: Request, divisions: Divisions | None = None) -> Outcome
     Parameters
     ----------
     request : Request
-        How it is wanted.
+        Scale, seeds and output folder.
     divisions : mapping of int to mapping, optional
-        Numbers of tasks, and the options of the setting that make so many, instead of T = 5, 10, 20.
+        Numbers of tasks, and the options of the setting that produce them, instead of T = 5, 10, 20.
     """
     scale = request.scale
     divisions = divisions or DIVISIONS[scale]
@@ -93,7 +93,7 @@ def _table(dataset: str, measured: Mapping[tuple[str, int], MethodRuns], tasks: 
 def _loss(
     measured: Mapping[tuple[str, int], MethodRuns], learner: str, few: int, many: int, other: str | None = None
 ) -> Difference:
-    """What a learner loses of its average accuracy from few tasks to many, as a share; less what another loses."""
+    """Relative loss of a learner's average accuracy from few tasks to many, minus that of another learner."""
 
     def losses(name: str, view: View) -> Floats:
         averages = [
@@ -141,7 +141,7 @@ def _claims(dataset: str, measured: Mapping[tuple[str, int], MethodRuns], few: i
 
 TABLE_1_TASKS = Experiment(
     title="Table 1 over the number of tasks: the methods on a frozen network",
-    shows="How much is lost when the same classes come in more and smaller tasks?",
+    shows="How much accuracy is lost when the same classes come in more and smaller tasks?",
     duration={"cpu": "a quarter of an hour on two cores", "paper": "hours on a GPU, after six trainings"},
     run=tasks_table,
 )

@@ -1,4 +1,4 @@
-"""Histories without a part of their test samples: what would have been counted if these had not been there.
+"""Histories without a part of their test samples: the counts as they would have been without these.
 
 Samples are left out class by class, in every state and every history alike, so that differences between methods stay
 differences on the same samples.
@@ -21,14 +21,14 @@ View = Callable[[History], History]
 
 
 def n_parts(histories: Sequence[History]) -> int:
-    """Parts that the test samples can be divided into, some of every class in each; 0 where no answers were kept."""
+    """Parts that the test samples can be divided into, some of every class in each; 0 if no answers were stored."""
     if not all(history.answers for history in histories):
         return 0
     return min(PARTS, *(int(history.count[history.count > 0].min()) for history in histories))
 
 
 def thinned(part: int, parts: int) -> View:
-    """What makes histories without every so-manieth sample of each class, beginning with the one called `part`."""
+    """A function that drops every n-th sample of each class from a history, starting with sample `part`."""
 
     def view(history: History) -> History:
         right, count, answers = np.zeros_like(history.right), np.zeros_like(history.count), []

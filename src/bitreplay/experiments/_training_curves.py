@@ -20,7 +20,7 @@ __all__ = ["Epoch", "draw_training", "watch_training"]
 
 @dataclass(frozen=True)
 class Epoch:
-    """Share of right answers on the batches of an epoch, while it was trained on them, and on test samples after it."""
+    """Accuracy on the batches of an epoch during training, and on test samples after it."""
 
     task: int
     epoch: int
@@ -29,7 +29,7 @@ class Epoch:
 
 
 class WatchedGBM(GBM):
-    """GBM with the replay head, which says how its training goes and learns the same as without."""
+    """GBM with the replay head that reports its training, without changing what it learns."""
 
     on_epoch: Callable[[float, Replay], None] | None = None
 
@@ -38,7 +38,7 @@ class WatchedGBM(GBM):
 
 
 def watch_training(prepared: Prepared, prototypes: int, seed: int, **options: Any) -> list[Epoch]:
-    """Take GBM with the replay head through all tasks, and note every epoch."""
+    """Run GBM with the replay head through all tasks, and record every epoch."""
     method = WatchedGBM(prototypes=prototypes, bits=32, head="replay", objective="expected", seed=seed, **options)
     learner = FrozenLearner(method, prepared.encoder)
     noted: list[Epoch] = []
@@ -58,7 +58,7 @@ def watch_training(prepared: Prepared, prototypes: int, seed: int, **options: An
 
 
 def draw_training(epochs: Sequence[Epoch], words: str) -> Figure:
-    """Both curves over all epochs, one task beside the other."""
+    """Both curves over all epochs, task by task."""
     with matplotlib.rc_context(LOOK):
         made = figure(3.3)
         axes: Any = made.subplots()

@@ -1,4 +1,4 @@
-"""Beyond the paper: what one update costs in seconds, against the number of classes that are known already."""
+"""Beyond the paper: the cost of one update in seconds, against the number of classes already known."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ SEEDS = [0, 1, 2]  # a time is the median over them
 TIMED = "timed"  # folder of runs that had the machine to themselves, as far as this program knows
 FASTEST = 1e-4  # seconds: what is faster is drawn here
 REMARKS = (
-    "Seconds of learning a task from features that are computed already, without the evaluation. The runs are this "
-    "experiment's own, one after the other, whatever n_jobs says; other programs on the machine show in the times.",
-    "Times are medians over three seeds; methods in which nothing is random are run and timed once.",
+    "Seconds to learn a task from precomputed features, without evaluation. The experiment makes its own runs, one "
+    "after another, regardless of n_jobs; other programs on the machine affect the times.",
+    "Times are medians over three seeds; methods without randomness are run and timed once.",
     "Task 0 is left out: heads choose their options there.",
 )
 
@@ -54,7 +54,7 @@ class Cost:
 
     @classmethod
     def of(cls, method: MethodRuns) -> Cost:
-        """Of a method's runs."""
+        """The cost of a method, from its runs."""
         known = np.array(method.histories[0].classes_seen[:-1], dtype=np.float64)
         seconds = np.median([_updates(history) for history in method.histories], axis=0)
         slope, start = np.polyfit(known, seconds, 1) if len(known) > 1 else (0.0, float(seconds[0]))
@@ -81,7 +81,7 @@ def update_cost(request: Request) -> Outcome:
 
 
 def _named(method: MethodRuns) -> MethodRuns:
-    """Under the figure's name, and with the seeds that were run: one where nothing is random and it stood for all."""
+    """Under the figure's name, with the seeds that were run: only one if nothing is random."""
     n = len(method.seeds) if Specification.parse(method.name).about.random else 1
     return MethodRuns(LEARNERS[method.name], method.seeds[:n], method.histories[:n])
 
@@ -113,11 +113,11 @@ def _points(costs: Mapping[str, Cost]) -> Table:
 
 def _finding(costs: Mapping[str, Cost]) -> str:
     slopes = ", ".join(f"{name} {_slope(cost)}" for name, cost in costs.items())
-    return f"Slopes in milliseconds per class that is known already: {slopes}."
+    return f"Slopes in milliseconds per known class: {slopes}."
 
 
 def _draw(costs: Mapping[str, Cost], size: int, methods: Sequence[MethodRuns]) -> Figure:
-    """Points and their lines, as powers of ten: the methods lie far apart."""
+    """Points and their lines on a logarithmic scale, because the methods lie far apart."""
     with matplotlib.rc_context(LOOK):
         made = figure(3.9)
         axes = made.subplots()
@@ -137,8 +137,8 @@ def _draw(costs: Mapping[str, Cost], size: int, methods: Sequence[MethodRuns]) -
         axes.yaxis.set_major_locator(MultipleLocator(1))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda power, _: f"{10.0**power:g}"))
         name_ends(axes, 2.8, ends)
-        setting = f"{setting_in_words(methods)} · medians · beside the names: milliseconds per class known before"
-        heading(made, "What an update costs", setting)
+        setting = f"{setting_in_words(methods)} · medians · next to the names: milliseconds per class known before"
+        heading(made, "Cost of an update", setting)
     return made
 
 
@@ -147,8 +147,8 @@ def _slope(cost: Cost) -> str:
 
 
 UPDATE_COST = Experiment(
-    title="What an update costs, against the number of classes known (not in the paper)",
-    shows="How long does it take to learn a few more classes, and does it take longer the more there are?",
+    title="Cost of an update, against the number of known classes (not in the paper)",
+    shows="How long does it take to learn a few more classes, and does it take longer the more are known?",
     duration={"cpu": "five minutes", "paper": "half an hour after the network's training"},
     run=update_cost,
 )

@@ -1,4 +1,4 @@
-"""Verdicts: whether a claim is borne out, how likely that is by chance alone, and what testing many claims costs.
+"""Verdicts: whether a claim holds, how likely that is by chance alone, and the cost of testing many claims.
 
 A claim that is tested together with ten others is likely to come out wrong once. Holm's correction (1979) allows for
 that: the claims of an experiment all hold, or fail, with 95 % confidence together.
@@ -16,7 +16,7 @@ LEVEL = 0.05  # the field's 95 %
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the numbers say of a claim, and the probability that chance alone says it as clearly.
+    """What the numbers say about a claim, and the probability of an equally clear result by chance alone.
 
     Examples
     --------
@@ -32,25 +32,25 @@ class Verdict:
 
     @classmethod
     def fact(cls, true: bool) -> Verdict:
-        """What is known without an error."""
+        """A verdict that is certain."""
         return cls(true, 0.0, tested=False)
 
     @classmethod
     def inconclusive(cls) -> Verdict:
-        """What these measurements cannot decide, such as a claim about other data."""
+        """A claim that these measurements cannot decide, such as one about other data."""
         return cls(False, 1.0, tested=False)
 
     @property
     def holds(self) -> bool | None:
-        """True or False where that is sure; None where it is not."""
+        """True or False if that is certain; None if it is not."""
         return self.positive if self.p < LEVEL else None
 
 
 def all_hold(parts: Iterable[Verdict]) -> Verdict:
-    """Of a claim with several parts: it holds if all do, as surely as the least sure; it fails if one surely does.
+    """The verdict on a claim with several parts: it holds if all do, and fails if one certainly does.
 
-    One of many parts fails by chance more easily than one alone, so its probability counts that many times
-    (Bonferroni).
+    It is as certain as the least certain part. One of many parts fails by chance more easily than a single one, so its
+    probability is multiplied by their number (Bonferroni).
 
     Examples
     --------
@@ -69,7 +69,7 @@ def all_hold(parts: Iterable[Verdict]) -> Verdict:
 
 
 def holm(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The same verdicts, each with the probability that it has as one of so many that were tested together.
+    """The same verdicts, with probabilities corrected for testing all of them together.
 
     Examples
     --------

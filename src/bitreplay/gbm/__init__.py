@@ -1,8 +1,8 @@
-"""The core: bits in, classes out. A memory, the head that decides from it, and how the two learn.
+"""The core: bits in, classes out. A memory, its head, and how the two learn.
 
 In the flow images → features → bits → **memory/head → class** it is the method itself. The estimator
-(:class:`bitreplay.GBMClassifier`), the learner of comparisons and the one that trains its backbone are covers of it.
-What is known is one immutable object, :class:`GBMState`: learning makes another one.
+(:class:`bitreplay.GBMClassifier`), the learner of comparisons and the one that trains its backbone wrap it.
+The state is one immutable object, :class:`GBMState`: learning makes another one.
 """
 
 from bitreplay.gbm._content import head_of as head_of

@@ -1,7 +1,7 @@
-"""What is decided on held-out samples of the first call: the head's open options, and the temperature of its scores.
+"""Choices made on held-out samples of the first call: the head's open options, and the temperature of its scores.
 
-A fifth of every class is set aside, the mixtures are fitted to the rest once, and every decision is judged by how
-likely it makes the samples that were set aside. Test data is never looked at, and nothing is decided again later.
+A fifth of every class is held out, the mixtures are fitted to the rest once, and every choice maximises the likelihood
+of the held-out samples. Test data is never used, and no choice is revised later.
 
 What a head does about classes of few samples is decided by pretending: every second class is fitted again, to a few of
 its samples, and the samples set aside of all classes judge. Large classes pay for the help that small ones get, so the
@@ -46,19 +46,19 @@ Scores = npt.NDArray[np.float64]
 
 
 class HeldOut(NamedTuple):
-    """Samples by class: those that mixtures are fitted to, and those set aside."""
+    """Samples by class: those to fit mixtures to, and those held out."""
 
     kept: dict[Label, PackedBits]
     held: dict[Label, PackedBits]
 
     @property
     def n_held(self) -> int:
-        """Samples set aside."""
+        """Number of held-out samples."""
         return sum(map(len, self.held.values()))
 
 
 def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
-    """Set a fifth of every class aside, rounded down.
+    """Hold out a fifth of every class, rounded down.
 
     Examples
     --------
@@ -100,14 +100,14 @@ def open_few_options(head: Head) -> dict[str, tuple[Any, ...]]:
 def choose_options(
     head: Head, score: Callable[[Head], Scores], targets: Targets, options: Mapping[str, tuple[Any, ...]]
 ) -> tuple[Head, Scores]:
-    """Decide a head's open options one after the other, each by the likelihood of held-out targets.
+    """Choose a head's open options one after another, each by the likelihood of held-out targets.
 
-    Returns the head with its options decided, and its scores of the held-out samples.
+    Returns the head with its options set, and its scores of the held-out samples.
 
     Parameters
     ----------
     head : Head
-        With options left open.
+        With open options.
     score : callable
         Fits a head and scores the held-out samples.
     targets : ndarray

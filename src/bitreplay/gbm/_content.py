@@ -1,4 +1,4 @@
-"""A state as JSON content and tensors, and back: what files of classifiers and checkpoints of runs hold."""
+"""A state as JSON content and tensors, and back, for files of classifiers and checkpoints of runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADDED = {"closed_form": NO_HELP, "bayes": NO_HELP}  # options that 0.1.0 did not
 
 
 def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tensors]:
-    """The memory's content, that of all else, and the tensors of both."""
+    """The content of the memory, that of everything else, and the tensors of both."""
     memory, tensors = state.memory.to_content()
     binarizer, thresholds = state.binarizer.describe()
     head, learned = state.head.describe()
@@ -41,7 +41,7 @@ def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tens
 
 
 def head_of(content: Mapping[str, Any]) -> Head | None:
-    """The head that a file describes, not fitted; None for one with a module of the user's own."""
+    """The unfitted head that a file describes; None for one with a custom module."""
     described = {RENAMED.get(option, option): value for option, value in content["head"].items()}
     name = described.pop("name")
     described = {**ADDED.get(name, {}), **described}
@@ -51,7 +51,7 @@ def head_of(content: Mapping[str, Any]) -> Head | None:
 def state_from_content(
     memory: BinaryMemory, content: Mapping[str, Any], tensors: Tensors, options: GBMOptions, head: Head
 ) -> GBMState:
-    """The state again; raises KeyError, TypeError, ValueError or RuntimeError where something does not fit."""
+    """Rebuild the state; raises KeyError, TypeError, ValueError or RuntimeError if something does not match."""
     binarizer = rebuild(content["binarizer"], _part(tensors, BINARIZER))
     seed, calls = integer("seed", content["seed"], 0), integer("n_calls", content["n_calls"], 0)
     temperature = content["temperature"]

@@ -1,14 +1,15 @@
-"""GBMState: all that a generative binary memory knows, in one object that never changes.
+"""GBMState: everything a generative binary memory has learned, in one immutable object.
 
-Readers take it once and writers replace it once, so nobody ever sees half of an update. What it will draw depends on
-its seed and on how many calls it has learned from, and not on anything outside: a state that was saved and loaded goes
-on as if it had never been away.
+Readers take it once and writers replace it once, so no reader ever sees a partial update. Its future draws depend only
+on its seed and on the number of calls it has learned from: a state that was saved and loaded continues as if
+uninterrupted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,12 @@ __all__ = ["GBMOptions", "GBMState", "make_head"]
 Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
-FEW_ROWS = 8  # ours: products of so few rows use one thread anyway, and to set a limit takes longer than they do
+FEW_ROWS = 8  # ours: products of so few rows are fastest with one thread, and to ask joblib takes as long as they do
+MOST_JUDGED = 2**24  # ours: scores that options are judged by; with more, rows are left out: it takes 128 MB
 
 
 def make_head(head: Any) -> Head:
-    """The head that was asked for, by name or as it is.
+    """The requested head, by name or given directly.
 
     Examples
     --------
@@ -61,7 +63,7 @@ def make_head(head: Any) -> Head:
 
 @dataclass(frozen=True)
 class GBMOptions:
-    """How a generative binary memory learns: the same defaults for all of its covers.
+    """How a generative binary memory learns: the same defaults for all of its wrappers.
 
     Parameters
     ----------
@@ -72,7 +74,7 @@ class GBMOptions:
     head : {"closed_form", "replay", "bayes"} or Head
         How a decision is made from the memory.
     em : EMOptions, optional
-        How mixtures are fitted; `prototypes` decides their number.
+        How mixtures are fitted; `prototypes` sets their number.
     calibrate : bool
         Fit a temperature to held-out samples of the first call that has some, for heads whose scores need one.
     n_jobs : int, optional
@@ -99,32 +101,32 @@ class GBMOptions:
         n_threads(self.n_jobs)
         BinaryMemory(self.bits)  # refuses bits out of range
 
-    @property
+    @cached_property
     def em_options(self) -> EMOptions:
-        """How mixtures are fitted: as `em` says, with `prototypes` of them per class."""
+        """How mixtures are fitted: as in `em`, with `prototypes` per class."""
         return replace(self.em or EMOptions(), n_components=int(self.prototypes))
 
 
 @dataclass(frozen=True)
 class GBMState:
-    """What is known after so many calls; see the module's docstring.
+    """What has been learned so far; see the module's docstring.
 
     Parameters
     ----------
     options : GBMOptions
         How it learns.
     binarizer : Binarizer
-        What the bits mean, and what G sees of them.
+        What the bits mean, and how G sees them.
     memory : BinaryMemory
-        All that is kept of the classes.
+        Everything stored about the classes.
     head : Head
-        The head that was computed from it, with its options as they were decided.
+        The head computed from it, with its chosen options.
     seed : int
-        Of everything random.
+        Seed for all randomness.
     calls : int
-        How often it has learned.
+        Number of calls it has learned from.
     temperature : float, optional
-        What scores are divided by before they become probabilities; None until calibrated.
+        Divisor of the scores before they become probabilities; None until calibrated.
 
     Examples
     --------
@@ -150,7 +152,7 @@ class GBMState:
         return cls(options, binarizer, BinaryMemory(options.bits, fingerprint), make_head(options.head), seed)
 
     def with_options(self, options: GBMOptions) -> GBMState:
-        """The same knowledge, to be added to with other options; head and bits stay those of the first call."""
+        """The same state with other options for further learning; head and bits stay those of the first call."""
         return replace(self, options=options)
 
     @property
@@ -160,9 +162,7 @@ class GBMState:
 
     def scores(self, bits: PackedBits) -> Scores:
         """A score per row and class, higher being likelier."""
-        if len(bits) <= FEW_ROWS:
-            return self.head.scores(bits)
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with blas_threads(n_threads(self.options.n_jobs) if len(bits) > FEW_ROWS else 1):
             return self.head.scores(bits)
 
     # ------------------------------------------------------------------ learning
@@ -176,7 +176,7 @@ class GBMState:
             return replace(self, memory=memory, head=head, temperature=temperature, calls=self.calls + 1)
 
     def without(self, label: Label) -> GBMState:
-        """The state without a class: its prototypes, count and label are gone, the head is computed from the rest."""
+        """The state without a class: its prototypes, count and label are removed, the head is recomputed."""
         memory = self.memory.copy()
         memory.remove(as_label(label))
         if not len(memory):
@@ -203,9 +203,9 @@ class GBMState:
         return seed_for(self.seed, "head", self.calls)
 
     def _remembered(self, samples: Samples) -> tuple[BinaryMemory, Samples]:
-        """The memory with the mixtures of new classes added and those of known ones fitted anew, and their samples.
+        """The memory with the mixtures of new classes added and those of known ones refitted, and their samples.
 
-        The old samples of a known class are gone: as many pseudo-exemplars stand in for them.
+        The old samples of a known class are no longer available: as many pseudo-exemplars stand in for them.
         """
         gathered: dict[Label, PackedBits] = {}
         for label, bits in samples.items():
@@ -232,7 +232,7 @@ class GBMState:
     # ------------------------------------------------------------------ deciding what was left open
 
     def _decided(self, samples: Samples) -> tuple[Head, float | None]:
-        """The head with its open options decided, and the temperature, where held-out samples can tell."""
+        """The head with its open options chosen, and the temperature, if there are enough held-out samples."""
         head, temperature = self.head, self.temperature
         choosing = bool(head.open_options()) and len(samples) > 1
         pretending = bool(open_few_options(head)) and can_pretend(samples)
@@ -249,8 +249,11 @@ class GBMState:
     def _judged(self, parts: HeldOut, choosing: bool, pretending: bool, calibrating: bool) -> tuple[Head, float | None]:
         memory, gathered = self._remembered(parts.kept)
         bits = concatenate(list(parts.held.values()))
-        places = [memory.labels.index(label) for label in parts.held]
-        targets = np.repeat(places, [len(held) for held in parts.held.values()])
+        places = {label: place for place, label in enumerate(memory.labels)}
+        targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])
+        if len(bits) * len(memory) > MOST_JUDGED:
+            step = -(-len(bits) * len(memory) // MOST_JUDGED)
+            bits, targets = bits[::step], targets[::step]
         head, temperature = self.head, self.temperature
 
         def score(head: Head) -> Scores:

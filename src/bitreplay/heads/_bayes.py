@@ -1,4 +1,4 @@
-"""The mixtures' own posterior: no training, no solving; the class under whose mixture the bits are likeliest."""
+"""The mixtures' own posterior: no training, no solving; picks the mixture with the highest likelihood."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from bitreplay.mixture import linear_form
 
 __all__ = ["Bayes"]
 
-CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes want a wider one
+CLAMP = 0.08  # ours: benchmarks/head_options.py on CIFAR-100's test split; quantised prototypes need a wider one
+AT_ONCE = 2**18  # values of prototypes that are decoded together
+PRODUCTS = 2**23  # ours: products that are made at once; more would only take more memory
 
 
 @dataclass(frozen=True)
 class Bayes(FromMemory):
-    """log p(z | c) under each class's mixture, every class being equally likely beforehand.
+    """log p(z | c) under each class's mixture, with equal priors for all classes.
 
     Parameters
     ----------
     clamp : float, optional
-        Prototypes are kept in [clamp, 1 - clamp]. Left open, it is chosen on held-out samples of the first call that
+        Prototypes are clamped to [clamp, 1 - clamp]. If None, it is chosen on held-out samples of the first call that
         has enough of them, and is 0.08 until then.
     strength : float
         Samples that a prior made of all classes is worth to a class of few samples; 0 for none.
@@ -69,31 +71,39 @@ class Bayes(FromMemory):
         return {} if self.strength == 0 else super().open_few_options()
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
-        """Read the mixtures off the memory, which takes no time."""
+        """Read the mixtures from the memory, which takes no time."""
         if not len(memory):
-            raise InputError("the memory holds no class to decide between")
-        mixtures = [memory.mixture(label) for label in memory.labels]
-        clamp = CLAMP if self.clamp is None else self.clamp
-        forms = [linear_form(m.prototypes, m.weights, clamp) for m in mixtures]
-        sizes = [len(m.weights) for m in mixtures]
-        slopes = np.concatenate([slopes for slopes, _ in forms]).astype(np.float32)
-        offsets = np.concatenate([offsets for _, offsets in forms])
-        starts = np.concatenate([[0], np.cumsum(sizes[:-1])]).astype(np.intp)
-        lend_prior(
-            slopes, offsets, starts, memory, clamp, self.strength, BETA_OFFSET if self.offset is None else self.offset
-        )
+            raise InputError("the memory holds no classes")
+        clamp, n_rows, done = CLAMP if self.clamp is None else self.clamp, sum(memory.sizes), 0
+        slopes, offsets = np.empty((n_rows, memory.n_features), np.float32), np.empty(n_rows)
+        for _, prototypes, weights in memory.blocks(AT_ONCE):
+            there = weights > 0  # a class with fewer prototypes than another has weights of 0 behind its own
+            rows = slice(done, done := done + int(there.sum()))
+            slopes[rows], offsets[rows] = linear_form(prototypes[there], weights[there], clamp)
+        starts = np.concatenate([[0], np.cumsum(memory.sizes[:-1])]).astype(np.intp)
+        offset = BETA_OFFSET if self.offset is None else self.offset
+        lend_prior(slopes, offsets, starts, memory, clamp, self.strength, offset)
         return replace(self, _slopes=slopes, _offsets=offsets, _starts=starts)
 
     def scores(self, bits: PackedBits) -> Scores:
         """Log p(z | c)."""
         if not len(self._offsets):
             raise InputError("the head has not been fitted to a memory yet")
-        joint = product(bits, self._slopes) + self._offsets
-        top = np.maximum.reduceat(joint, self._starts, axis=1)
-        sizes = np.diff(self._starts, append=joint.shape[1])
-        joint -= np.repeat(top, sizes, axis=1)
+        scores = np.empty((len(bits), len(self._starts)))
+        step = max(1, len(self._starts) * PRODUCTS // max(1, len(bits) * len(self._offsets)))
+        for begin in range(0, len(self._starts), step):
+            scores[:, begin : begin + step] = self._of_classes(bits, self._starts[begin : begin + step + 1], step)
+        return scores
+
+    def _of_classes(self, bits: PackedBits, starts: npt.NDArray[np.intp], n_classes: int) -> Scores:
+        """Scores of a run of classes; one start more than classes says where they end, or they are the last."""
+        rows = slice(starts[0], starts[n_classes] if len(starts) > n_classes else None)
+        joint = product(bits, self._slopes[rows]) + self._offsets[rows]
+        begins = starts[:n_classes] - starts[0]
+        top = np.maximum.reduceat(joint, begins, axis=1)
+        joint -= np.repeat(top, np.diff(begins, append=joint.shape[1]), axis=1)
         np.exp(joint, out=joint)
-        return np.asarray(top + np.log(np.add.reduceat(joint, self._starts, axis=1)))
+        return np.asarray(top + np.log(np.add.reduceat(joint, begins, axis=1)))
 
     @property
     def nbytes(self) -> int:

@@ -14,7 +14,7 @@ linear discriminant analysis. The means of classes of few samples are guessed wi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -28,32 +28,19 @@ from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength
 from bitreplay.heads._head import FromMemory, Scores
+from bitreplay.heads._moments import Blocks, Moments, gram
+from bitreplay.heads._shortlist import MANY_CLASSES, shortlisted
 from bitreplay.memory import BinaryMemory
-from bitreplay.mixture import Mixture
 
 __all__ = ["ClosedForm"]
 
 Floats = npt.NDArray[np.float64]
+Solve = Callable[[Moments], tuple[npt.NDArray[Any], npt.NDArray[Any]]]  # B^-1 of the means and of U, in rows
 
 BLEND, RIDGE = 0.8, 0.05  # ours: benchmarks/choice.py; 0.7 to 0.9 and 0.01 to 0.2 do as well
 ROOM, CROWDED = 2**22, 64  # ours: numbers that are always allowed, and how many per value of a prototype beyond them
+PRODUCTS = 2**23  # ours: products that are made at once; more would only take more memory
 NO_VARIANCE = 1e-3  # ours: what counts as the mean variance where no bit varies, as with one sample per class
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Mean, spread within prototypes, and spread between them, of one class."""
-
-    mean: Floats  # (D,)
-    within: Floats  # (D,) v_c
-    between: Floats  # (K, D) U_c
-
-    @classmethod
-    def of(cls, mixture: Mixture) -> Moments:
-        """Moments of a mixture."""
-        mu, pi = mixture.prototypes.astype(np.float64), mixture.weights
-        mean = pi @ mu
-        return cls(mean, pi @ (mu * (1 - mu)), np.sqrt(pi)[:, None] * (mu - mean))
 
 
 @dataclass(frozen=True)
@@ -63,17 +50,17 @@ class ClosedForm(FromMemory):
     Parameters
     ----------
     blend : float, optional
-        a in [0, 1]: how much of the correlations is shared by all classes.
+        a in [0, 1]: the share of the correlations that is common to all classes.
     ridge : float, optional
-        lam > 0: how much of the mean variance is added to every feature.
+        lam > 0: the share of the mean variance added to every feature.
     strength : float
-        t >= 0: how much the means of classes of few samples are drawn to where those of the others lie. With 0 a class
-        is scored as if its mean were exact, however few samples it had.
+        t >= 0: how strongly the means of classes of few samples are drawn to where those of the others lie. With 0 a
+        class is scored as if its mean were exact, however few samples it had.
     offset : float, optional
         What makes up for it on samples of the class itself.
 
-    What is left open is chosen on held-out samples of the first call that has enough of them
-    (:mod:`bitreplay.gbm`), and is 0.8, 0.05 and 0.75 until then.
+    Options that are None are chosen on held-out samples of the first call that has enough of them
+    (:mod:`bitreplay.gbm`), and are 0.8, 0.05 and 0.75 until then.
 
     Examples
     --------
@@ -115,84 +102,55 @@ class ClosedForm(FromMemory):
         return {} if self.strength == 0 else super().open_few_options()
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
-        """Solve for all classes of the memory: a new class changes what all of them share."""
+        """Solve for all classes of the memory: a new class changes the part they share."""
         if not len(memory):
-            raise InputError("the memory holds no class to decide between")
+            raise InputError("the memory holds no classes")
         blend, ridge = BLEND if self.blend is None else self.blend, RIDGE if self.ridge is None else self.ridge
-        moments = [Moments.of(memory.mixture(label)) for label in memory.labels]
-        n_classes, widest = len(moments), max(len(m.between) for m in moments)
-        means = np.stack([m.mean for m in moments])
-        n_features = means.shape[1]
+        n_classes, widest, n_features = len(memory), max(memory.sizes), memory.n_features
         cells = n_classes * widest * max(widest, n_features)
-        if cells > max(ROOM, CROWDED * sum(len(m.between) for m in moments) * n_features):
+        if cells > max(ROOM, CROWDED * sum(memory.sizes) * n_features):
             raise InputError(
                 f"the closed form would need {cells * 8 / 1e9:.1f} GB: of {n_classes} classes one has {widest} "
                 f"prototypes of {n_features} bits: use fewer prototypes, or head='bayes'"
             )
-        between = np.zeros((n_classes, widest, n_features))  # fewer prototypes: rows of 0, which add nothing
-        for rows, m in zip(between, moments, strict=True):
-            rows[: len(m.between)] = m.between
-        stacked = between.reshape(-1, n_features)
-        within = np.mean([m.within for m in moments], axis=0)
-        variance = within.mean() + np.vdot(stacked, stacked) / n_features / n_classes  # mean(diag S)
-        diagonal = within + ridge * max(variance, NO_VARIANCE)
-        shared = blend / n_classes
-
-        # B^-1 of the means and of U, by whichever of two forms of B = diagonal + shared * U^T U is smaller.
-        if len(stacked) < n_features:
-            # Woodbury's identity, and U B^-1 = (I + shared * U diagonal^-1 U^T)^-1 U diagonal^-1.
-            scaled = stacked / diagonal
-            small = _gram(stacked / np.sqrt(diagonal), shared)
-            small[np.diag_indices_from(small)] += 1
-            inverse_stacked = _solve_positive(small, scaled)
-            inverse_means = means / diagonal - shared * (means @ scaled.T) @ inverse_stacked
-        else:
-            full = _gram(stacked.T, shared)
-            full[np.diag_indices_from(full)] += diagonal
-            solved = _solve_positive(full, np.concatenate([means, stacked]).T).T
-            inverse_means, inverse_stacked = solved[:n_classes], solved[n_classes:]
-        inverse_between = inverse_stacked.reshape(between.shape)
-
-        # What Woodbury takes off a class's distance is the squared length of K further products with the bits.
-        capacitance = (1 - blend) * between @ inverse_between.transpose(0, 2, 1)
-        capacitance += np.eye(widest)
-        lower = np.linalg.cholesky(capacitance)
-        own = (np.sqrt((1 - blend) / 2) * np.linalg.inv(lower)) @ inverse_between  # K x K inverses: quicker
-        log_determinants = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
-        weights = np.concatenate([inverse_means, own.transpose(1, 0, 2).reshape(-1, n_features)])
-        offsets = np.concatenate(
-            [
-                -np.einsum("cd,cd->c", means, inverse_means) / 2 - log_determinants,
-                -np.einsum("ckd,cd->kc", own, means).reshape(-1),
-            ]
-        )
-        lend_strength(
-            weights.reshape(-1, n_classes, n_features),
-            offsets.reshape(-1, n_classes),
-            means,
-            np.array([memory.count(label) for label in memory.labels]),
-            self.strength,
-            OFFSET if self.offset is None else self.offset,
-        )
-        return replace(self, _n_classes=n_classes, _weights=weights.astype(np.float32), _offsets=offsets)
+        blocks = Blocks(memory)
+        solve = _solver(blocks, blend, ridge)
+        weights = np.empty((1 + widest, n_classes, n_features), np.float32)
+        offsets = np.empty((1 + widest, n_classes))
+        means = np.empty((n_classes, n_features), blocks.dtype)
+        for block in blocks:
+            means[block.classes] = block.means
+            _write_rows(block, solve, blend, weights[:, block.classes], offsets[:, block.classes])
+        counts = np.array([memory.count(label) for label in memory.labels])
+        lend_strength(weights, offsets, means, counts, self.strength, OFFSET if self.offset is None else self.offset)
+        flat = weights.reshape(-1, n_features)
+        return replace(self, _n_classes=n_classes, _weights=flat, _offsets=offsets.reshape(-1))
 
     def scores(self, bits: PackedBits) -> Scores:
         """Half the negative Mahalanobis distance, up to a common constant."""
         if not self._n_classes:
             raise InputError("the head has not been fitted to a memory yet")
-        parts = product(bits, self._weights)
-        parts += self._offsets.astype(parts.dtype)
         n_classes = self._n_classes
-        scores = parts[:, :n_classes].astype(np.float64)
-        for begin in range(n_classes, parts.shape[1], n_classes):
-            scores += np.square(parts[:, begin : begin + n_classes])
+        if n_classes > MANY_CLASSES:
+            return shortlisted(bits, self._weights, self._offsets, n_classes)
+        together = max(1, PRODUCTS // max(1, len(bits) * n_classes))  # rows of a class
+        scores = np.zeros((len(bits), n_classes))
+        for first in range(0, len(self._weights), together * n_classes):
+            outputs = slice(first, first + together * n_classes)
+            parts = product(bits, self._weights[outputs])
+            parts += self._offsets[outputs].astype(parts.dtype, copy=False)
+            own = parts.reshape(len(bits), -1, n_classes)
+            if first == 0:
+                scores += own[:, 0]
+                own = own[:, 1:]
+            scores += np.einsum("ikc,ikc->ic", own, own)
         return scores
 
     @property
     def rows(self) -> tuple[npt.NDArray[np.float32], Floats]:
-        """Weights (n_c, 1 + K, D) and offsets (n_c, 1 + K) of every class, for those who compute scores elsewhere.
+        """Weights (n_c, 1 + K, D) and offsets (n_c, 1 + K) of every class, for computing scores elsewhere.
 
-        With r its products with the bits, offsets added, a class's score is ``r[0] + (r[1:] ** 2).sum()``.
+        With r the products of its weights with the bits plus offsets, a class's score is ``r[0] + (r[1:] ** 2).sum()``.
         """
         if not self._n_classes:
             raise InputError("the head has not been fitted to a memory yet")
@@ -210,12 +168,59 @@ class ClosedForm(FromMemory):
         return {name: getattr(self, name) for name in names}, {}
 
 
-def _gram(rows: Floats, factor: float) -> Floats:
-    """``factor * rows @ rows.T``; only the lower triangle is right, in half of the time."""
-    return np.asarray(linalg.blas.dsyrk(factor, rows.T, trans=1, lower=1))
+def _solver(blocks: Blocks, blend: float, ridge: float) -> Solve:
+    """Multiplication by B^-1, by whichever of two forms of B = diagonal + shared * U^T U is smaller."""
+    within, full, between = blocks.shared()
+    n_classes, n_features = blocks.n_classes, blocks.n_features
+    variance = within.mean() + between / n_features / n_classes  # mean(diag S)
+    diagonal = within + ridge * max(variance, NO_VARIANCE)
+    shared = blend / n_classes
+    if full is None:
+        return lambda everything: _solve_few(everything, diagonal, shared)
+    full *= shared
+    full[np.diag_indices_from(full)] += diagonal
+    factor = linalg.cho_factor(full, lower=True, overwrite_a=True, check_finite=False)
+    inverse = None
+    if blocks.dtype == np.float32:  # a product takes half the time of two triangular solutions
+        inverse = linalg.cho_solve(factor, np.eye(n_features), check_finite=False).astype(np.float32)
+
+    def solve(block: Moments) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        rows = np.concatenate([block.means, block.between.reshape(-1, n_features)])
+        solved = linalg.cho_solve(factor, rows.T, check_finite=False).T if inverse is None else rows @ inverse
+        return solved[: len(block.means)], solved[len(block.means) :].reshape(block.between.shape)
+
+    return solve
+
+
+def _solve_few(everything: Moments, diagonal: Floats, shared: float) -> tuple[Floats, Floats]:
+    """Woodbury's identity, and U B^-1 = (I + shared * U diagonal^-1 U^T)^-1 U diagonal^-1."""
+    means, between = everything.means, everything.between
+    stacked = between.reshape(-1, between.shape[2])
+    scaled = stacked / diagonal
+    small = shared * gram(stacked / np.sqrt(diagonal))
+    small[np.diag_indices_from(small)] += 1
+    inverse = _solve_positive(small, scaled)
+    return means / diagonal - shared * (means @ scaled.T) @ inverse, inverse.reshape(between.shape)
+
+
+def _write_rows(block: Moments, solve: Solve, blend: float, weights: npt.NDArray[np.float32], offsets: Floats) -> None:
+    """Write the linear part and the K further rows of a run of classes."""
+    means, between = block.means, block.between
+    inverse_means, inverse_between = solve(block)
+
+    # What Woodbury takes off a class's distance is the squared length of K further products with the bits.
+    capacitance = (1 - blend) * (between @ inverse_between.swapaxes(1, 2)).astype(np.float64)
+    capacitance += np.eye(between.shape[1])
+    lower = np.linalg.cholesky(capacitance)
+    inverse_lower = np.sqrt((1 - blend) / 2) * np.linalg.inv(lower)  # K x K inverses: quicker
+    own = inverse_lower.astype(inverse_between.dtype) @ inverse_between
+    weights[0], weights[1:] = inverse_means, own.swapaxes(0, 1)
+    log_determinants = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
+    offsets[0] = -np.einsum("cd,cd->c", means, inverse_means, dtype=np.float64) / 2 - log_determinants
+    offsets[1:] = -(own @ means[:, :, None])[:, :, 0].T
 
 
 def _solve_positive(matrix: Floats, right: Floats) -> Floats:
-    """Solve with a positive definite matrix, of which the lower triangle is read and overwritten."""
+    """Solve with a positive definite matrix; its lower triangle is read and overwritten."""
     factor = linalg.cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
     return np.asarray(linalg.cho_solve(factor, right, check_finite=False))

@@ -24,7 +24,8 @@ Scores = npt.NDArray[np.float64]
 
 
 class Head(Protocol):
-    """From bits to one score per class, higher being likelier; scores are log-probabilities up to a common constant.
+    """From bits to one score per class, higher meaning more likely; scores are log-probabilities up to a common
+    constant.
 
     Examples
     --------
@@ -46,13 +47,13 @@ class Head(Protocol):
     calibrated: bool  # whether scores are log-probabilities already, and need no temperature
 
     def open_options(self) -> dict[str, tuple[Any, ...]]:
-        """Options that were left open, in the order in which they are decided, and the values to choose from."""
+        """Options that are still open, in the order in which they are chosen, and the values to choose from."""
 
     def open_few_options(self) -> dict[str, tuple[Any, ...]]:
         """The same of options that matter to classes of few samples only."""
 
     def decided(self, **options: Any) -> Head:
-        """The same head with some options decided."""
+        """The same head with some options set."""
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Head:
         """A head for all classes of a memory, from the memory alone."""
@@ -67,7 +68,7 @@ class Head(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """Working set: bytes that scoring needs beside the memory."""
+        """Working set: bytes that scoring needs besides the memory."""
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and learned tensors, for a file."""
@@ -75,11 +76,11 @@ class Head(Protocol):
     def restore(
         self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
     ) -> Head:
-        """The learned head again after a reload."""
+        """Restore the learned head after a reload."""
 
 
 class FromMemory(ABC):
-    """What heads share that learn nothing beyond the memory: when it changes, they are computed from it again."""
+    """Base of heads that learn nothing beyond the memory: when it changes, they are recomputed from it."""
 
     calibrated = False
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of each option that may be left open, as None
@@ -94,7 +95,7 @@ class FromMemory(ABC):
         return {name: values for name, values in self.few_choices.items() if getattr(self, name) is None}
 
     def decided(self, **options: Any) -> Self:
-        """The same head with some options decided."""
+        """The same head with some options set."""
         return replace(self, **options)  # type: ignore[type-var]  # all are dataclasses
 
     @abstractmethod

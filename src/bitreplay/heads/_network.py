@@ -1,15 +1,18 @@
-"""G, the network of the replay head: how it is made."""
+"""How G, the network of the replay head, is made."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from torch import nn
 
 from bitreplay.errors import InputError
 
-__all__ = ["MakeModule", "check_layers", "make_layers"]
+__all__ = ["MakeModule", "check_saved", "make_layers"]
 
 MakeModule = Callable[[int, int], nn.Module]
 
@@ -23,22 +26,27 @@ def make_layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Modu
     return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
 
 
-def check_layers(n_inputs: int, hidden: Sequence[int], n_classes: int, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Refuse tensors that are not those of :func:`make_layers`, before it makes any.
+def check_saved(tensors: Mapping[str, npt.NDArray[Any]], widths: Sequence[int] | None) -> None:
+    """Refuse parameters that are not finite, or not those of :func:`make_layers`, before it makes any.
+
+    A few bytes that declare a wide layer would reserve gigabytes. Without widths G is a module of the user's own.
 
     Examples
     --------
-    >>> check_layers(64, [10**9], 2, {"0.weight": (2, 64), "0.bias": (2,)})
+    >>> check_saved({"0.weight": np.ones((2, 64)), "0.bias": np.ones(2)}, [64, 10**9, 2])
     Traceback (most recent call last):
     ...
     bitreplay.errors.InputError: G of widths 64, 1000000000, 2 does not have the 2 tensors that are there
     """
-    widths = [n_inputs, *hidden, n_classes]
+    if any(value.dtype.kind == "f" and not np.isfinite(value).all() for value in tensors.values()):
+        raise InputError("the parameters of G must be finite")
+    if widths is None:
+        return
     expected: dict[str, tuple[int, ...]] = {}
-    if 2 * (len(widths) - 1) == len(shapes):
+    if 2 * (len(widths) - 1) == len(tensors):
         for layer, (before, after) in enumerate(itertools.pairwise(widths)):
             expected |= {f"{2 * layer}.weight": (after, before), f"{2 * layer}.bias": (after,)}
-    if expected != dict(shapes):
+    if expected != {name: value.shape for name, value in tensors.items()}:
         raise InputError(
-            f"G of widths {', '.join(map(str, widths[:8]))} does not have the {len(shapes)} tensors that are there"
+            f"G of widths {', '.join(map(str, widths[:8]))} does not have the {len(tensors)} tensors that are there"
         )

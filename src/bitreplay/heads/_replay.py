@@ -2,7 +2,7 @@
 3.2).
 
 Every batch holds as many rows per new class as per old one. New rows are real samples, old rows are drawn from the
-memory anew for every batch. From the memory alone (after `forget`, or on another device) all rows are drawn.
+memory afresh for every batch. From the memory alone (after `forget`, or on another device) all rows are drawn.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
 from bitreplay.heads._batches import balanced_rows
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, check_layers, make_layers
+from bitreplay.heads._network import MakeModule, check_saved, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
@@ -44,23 +44,22 @@ class Replay:
         Widths of hidden layers; none makes G linear, as in the paper.
     module : callable, optional
         ``module(n_inputs, n_classes)`` makes G instead, for any architecture. When classes are added it is called
-        again, and what fits is copied from the old G: parameters of equal shape, and the leading rows of those that
-        grew.
+        again, and matching parts of the old G are copied: parameters of equal shape, and the leading rows of those
+        that grew.
     epochs, min_steps : int
-        Passes over the new samples, and steps at least, for small data.
+        Passes over the new samples, and the minimum number of steps, for small data.
     batch_size : int
         B.
     optimizer : {"sgd", "adam"}
-        What trains G; Adam is what binary weights want. Latent weights of binary layers are clipped after every step.
+        The optimizer of G; Adam suits binary weights. Latent weights of binary layers are clipped after every step.
     learning_rate, momentum, weight_decay : float
-        Of the optimizer (Adam has its own momentum); the learning rate falls to 0 along a cosine.
+        Options of the optimizer (Adam has its own momentum); the learning rate decays to 0 along a cosine.
     prior : {"balanced", "empirical"}
         How old classes are drawn.
     device : str, optional
         Where to train; a GPU if there is one.
     on_epoch : callable, optional
-        Called after each epoch, with the share of right answers on its batches while it was trained on them, and the
-        head as it then is.
+        Called after each epoch with the training accuracy on its batches and the current head.
 
     Examples
     --------
@@ -122,7 +121,7 @@ class Replay:
             raise InputError(f"module must make G when called with (n_inputs, n_classes); got {self.module!r}")
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Replay:
-        """Train G from nothing on pseudo-exemplars of all classes."""
+        """Train G from scratch on pseudo-exemplars of all classes."""
         fresh = replace(self, _network=None, _labels=())
         return fresh.update(memory, binarizer, {}, seed)
 
@@ -133,9 +132,9 @@ class Replay:
         samples: Mapping[Label, PackedBits],
         seed: int,
     ) -> Replay:
-        """Go on training with the samples of some classes and pseudo-exemplars of the others."""
+        """Continue training with the samples of some classes and pseudo-exemplars of the others."""
         if not len(memory):
-            raise InputError("the memory holds no class to decide between")
+            raise InputError("the memory holds no classes")
         generator = np.random.default_rng(seed)
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         n_inputs = memory.n_features // binarizer.bits_per_feature
@@ -167,7 +166,7 @@ class Replay:
         return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
 
     def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
-        """A new optimizer: what it gathered on earlier tasks says little about this one."""
+        """A new optimizer: its state from earlier tasks says little about this one."""
         made: torch.optim.Optimizer
         if self.optimizer == "adam":
             made = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
@@ -211,7 +210,7 @@ class Replay:
             yield np.concatenate(bits), np.concatenate(classes)
 
     def _grown(self, n_inputs: int, labels: tuple[Label, ...], seed: int) -> nn.Module:
-        """A G for `labels` that knows what the present one knows."""
+        """A G for `labels` that retains what the current one has learned."""
         with torch.random.fork_rng(devices=[]):  # modules draw their initial weights from torch's global generator
             torch.manual_seed(seed)
             network = (
@@ -221,7 +220,8 @@ class Replay:
             raise InputError(f"module must make a torch.nn.Module; it made {network!r}")
         if self._network is None:
             return network
-        rows = [labels.index(label) for label in self._labels]
+        places = {label: place for place, label in enumerate(labels)}
+        rows = [places[label] for label in self._labels]
         known = self._network.state_dict()
         state = network.state_dict()
         for name, value in state.items():
@@ -246,16 +246,16 @@ class Replay:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """The classes that G decides between, in the order of its scores."""
+        """The classes of G, in the order of its scores."""
         return self._labels
 
     @property
     def network(self) -> nn.Module | None:
-        """G as it was trained, in evaluation mode; None before."""
+        """The trained G, in evaluation mode; None before training."""
         return self._network
 
     def with_network(self, network: nn.Module) -> Replay:
-        """The same head with another G of the same form in the place of its own."""
+        """The same head with its G replaced by another of the same form."""
         return replace(self, _network=network.eval())
 
     @property
@@ -282,10 +282,7 @@ class Replay:
     ) -> Replay:
         """G with its saved parameters."""
         n_inputs = memory.n_features // binarizer.bits_per_feature
-        if any(value.dtype.kind == "f" and not np.isfinite(value).all() for value in tensors.values()):
-            raise InputError("the parameters of G must be finite")
-        if self.module is None:  # or a few bytes that declare a wide layer would reserve gigabytes
-            check_layers(n_inputs, self.hidden, len(memory), {name: value.shape for name, value in tensors.items()})
+        check_saved(tensors, None if self.module else [n_inputs, *self.hidden, len(memory)])
         network = replace(self, _network=None)._grown(n_inputs, memory.labels, seed)
         network.load_state_dict({name: torch.from_numpy(value.copy()) for name, value in tensors.items()})
         return replace(self, _network=network.eval(), _labels=memory.labels, _binarizer=binarizer)

@@ -1,4 +1,4 @@
-"""Temperature scaling, head → **class**: one number that makes confidence honest on data that was not seen."""
+"""Temperature scaling, head → **class**: one number that calibrates confidence on unseen data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learners: every compared method behind one protocol. `LEARNERS` names those that a command line can choose from."""
+"""Learners: every compared method behind one protocol. `LEARNERS` lists those available on the command line."""
 
 from bitreplay.learners._learner import Learner
 from bitreplay.learners._learner import Method as Method

@@ -1,8 +1,8 @@
-"""What every compared method can do: the one protocol that the engine knows methods by.
+"""The one protocol that every compared method implements.
 
-A :class:`Learner` sees tasks of images. A method for a frozen encoder only sees what the encoder makes of them (images
-→ features → bits → **memory/head → class**); it is a :class:`FrozenMethod`, and :class:`FrozenLearner` makes a learner
-of it. Both say the same things about themselves (:class:`Method`), so that nobody has to ask which of the two they are.
+A :class:`Learner` sees tasks of images. A method for a frozen encoder only sees the encoder's output (images
+→ features → bits → **memory/head → class**); it is a :class:`FrozenMethod`, and :class:`FrozenLearner` turns it into a
+learner. Both describe themselves in the same way (:class:`Method`), so that callers need not distinguish them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Uses = Literal["features", "bits"]
 
 
 class Place(Protocol):
-    """What a run offers its learner; made when it is asked for, since both may have to be trained first."""
+    """What a run offers its learner; made on request, since both may have to be trained first."""
 
     def encoder_for(self, uses: Uses, /) -> Encoder:
         """A frozen encoder, for methods on its features or bits."""
@@ -40,18 +40,18 @@ class Place(Protocol):
 
 
 class Method(ABC):
-    """What every method says about itself, with defaults.
+    """The description of a method, with defaults.
 
     Attributes
     ----------
     name : str
-        What tables and the command line call it.
+        Its name in tables and on the command line.
     VERSION : int
-        Of what it computes: raised with every change, so that no run of before passes for one of after.
+        Version of its results: raised with every change, so that old runs are not mistaken for new ones.
     bound : str
-        What kind of bound it is, for methods that show what is possible and compete with nobody; "" for all others.
+        What kind of bound it is, for methods that are reference points rather than competitors; "" for all others.
     uses : {"features", "bits"} or None
-        What it uses of a frozen encoder; None where it trains a network of its own.
+        What it uses of a frozen encoder; None if it trains its own network.
     """
 
     name: ClassVar[str]
@@ -65,38 +65,38 @@ class Method(ABC):
 
     @property
     def version(self) -> str:
-        """Version of what it computes: part of the key of its runs."""
+        """Version of its results: part of the key of its runs."""
         return str(self.VERSION)
 
     @property
     def random(self) -> bool:
-        """Whether another seed may give another result."""
+        """Whether the result depends on the seed."""
         return True
 
     @property
     def memory(self) -> BinaryMemory | None:
-        """Its binary memory, for a file of its own; None for methods that have none."""
+        """Its binary memory, for a separate file; None for methods that have none."""
         return None
 
     @abstractmethod
     def learner_in(self, place: Place) -> Learner:
-        """A learner of images that follows this method, with what a run offers."""
+        """A learner of images that uses this method, with what a run offers."""
 
     @abstractmethod
     def memory_bits(self) -> int:
-        """What is kept of the classes learned so far, to be able to learn more: values only, as the paper counts."""
+        """Bits stored for the classes learned so far, in order to learn more: values only, as the paper counts."""
 
     @abstractmethod
     def working_set_bits(self) -> int:
-        """What a decision reads: weights and factors, some of which may be the memory itself."""
+        """Bits that a decision reads: weights and factors, some of which may be the memory itself."""
 
     @abstractmethod
     def state_dict(self) -> Arrays:
-        """All that was learned, as arrays: for a file."""
+        """Everything learned, as arrays for a file."""
 
     @abstractmethod
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `state_dict` of one with the same options gave; it then answers and learns alike."""
+        """Load the `state_dict` of a method with the same options; afterwards both answer and learn alike."""
 
 
 class Learner(Method):
@@ -123,11 +123,11 @@ class Learner(Method):
     """
 
     def learner_in(self, place: Place) -> Learner:
-        """Itself; one that trains as the command line says takes over the place's training context."""
+        """Itself; learners that train a network also adopt the training context of the run."""
         return self
 
     def notes(self) -> dict[str, str]:
-        """What a reader of its results must know, such as which network it stands on."""
+        """What a reader of its results must know, such as which network it uses."""
         return {}
 
     @abstractmethod

@@ -1,7 +1,7 @@
-"""Learners by name: ours in one table, and those that other packages bring along.
+"""Learners by name: ours in one table, and those of other packages.
 
-A method of ours is one file and one line here. A package of anybody's adds its own by an entry point, and then has them
-in `run`, `compare` and the report::
+A method of ours is one file and one line here. Any other package adds its own through an entry point, and then has
+them in `run`, `compare` and the report::
 
     [project.entry-points."bitreplay.learners"]
     MyMethod = "my_package:MyMethod"
@@ -51,7 +51,7 @@ OURS = {
 
 
 class Registry(Mapping[str, type[Any]]):
-    """Classes of learners by name, imported when they are asked for.
+    """Classes of learners by name, imported on first use.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Registry(Mapping[str, type[Any]]):
 
     @cached_property
     def _brought(self) -> dict[str, EntryPoint]:
-        """Those of other packages; one that takes a name of ours is left out."""
+        """Those of other packages; names that clash with ours are left out."""
         return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in OURS}
 
     def __iter__(self) -> Iterator[str]:

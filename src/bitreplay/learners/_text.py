@@ -24,7 +24,7 @@ def to_text(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
 
 
 def from_text(array: npt.NDArray[np.uint8]) -> dict[str, Any]:
-    """The inverse of :func:`to_text`; raises ValueError where it is not."""
+    """The inverse of :func:`to_text`; raises ValueError if it is not JSON."""
     content = json.loads(np.asarray(array, dtype=np.uint8).tobytes())
     if not isinstance(content, dict):
         raise ValueError("not a JSON object")

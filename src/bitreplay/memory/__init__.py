@@ -1,6 +1,6 @@
 """The generative binary memory: quantised prototypes per class; add, remove, merge, sample, save, load.
 
-In the flow images → features → bits → **memory**/head → class it is all that is kept of the classes seen.
+In the flow images → features → bits → **memory**/head → class it is all that is stored about the classes seen.
 """
 
 from bitreplay.memory._drawer import Prior as Prior

@@ -20,7 +20,7 @@ KINDS = {"sizes": np.uint16, "counts": np.uint32, "weights": np.uint16}
 
 
 def to_content(table: PrototypeTable, fingerprint: Fingerprint) -> tuple[dict[str, Any], Tensors]:
-    """What a file says of a memory, and its tensors."""
+    """A memory's description for a file, and its tensors."""
     content = {"bits": table.bits, "fingerprint": fingerprint.to_json(), "labels": list(table.labels)}
     tensors = {
         "memory.codes": to_stream(table.codes, table.bits, table.n_features),
@@ -32,7 +32,7 @@ def to_content(table: PrototypeTable, fingerprint: Fingerprint) -> tuple[dict[st
 
 
 def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tuple[PrototypeTable, Fingerprint]:
-    """The memory's table and fingerprint; whatever does not fit together is refused. `name` is the file's."""
+    """The memory's table and fingerprint; inconsistent content is refused. `name` is the file's."""
     try:
         described = content["memory"]
         if not isinstance(described, Mapping) or not isinstance(described["fingerprint"], Mapping):

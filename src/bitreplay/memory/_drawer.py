@@ -1,7 +1,7 @@
-"""Prepares draws from some classes of a memory, **memory → head**, and keeps what it prepared for the next batch.
+"""Prepares draws from some classes of a memory, **memory → head**, and keeps the preparation for the next batch.
 
-A training loop draws from the same classes thousands of times: which rows of the table they own, how likely each
-prototype is and which class it stands for is worked out once.
+A training loop draws from the same classes thousands of times: the rows of the table they own, the probability of each
+prototype and the class it represents are worked out once.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.errors import InputError
-from bitreplay.memory._labels import Label, label_array
-from bitreplay.memory._quantisation import decode_weights
+from bitreplay.memory._labels import Label
+from bitreplay.memory._quantisation import shares
 from bitreplay.memory._sampler import Sampler
 from bitreplay.memory._table import PrototypeTable
 
@@ -25,7 +25,7 @@ MOST_DRAWERS = 8  # combinations of classes that are kept ready to be drawn from
 
 
 class Drawer(NamedTuple):
-    """A sampler of some classes, and what each of its prototypes stands for."""
+    """A sampler of some classes, and the class of each of its prototypes."""
 
     sampler: Sampler
     positions: npt.NDArray[np.int64]  # of the class among the memory's labels
@@ -33,7 +33,7 @@ class Drawer(NamedTuple):
 
 
 class Drawers:
-    """The drawers of one table, made when they are first asked for."""
+    """The drawers of one table, made on first use."""
 
     def __init__(self, table: PrototypeTable) -> None:
         self._table = table
@@ -54,15 +54,15 @@ class Drawers:
         table = self._table
         chosen = table.labels if classes is None else classes
         if not chosen:
-            raise InputError("there is no class to draw from")
+            raise InputError("there are no classes to draw from")
         if len(set(chosen)) != len(chosen):
             raise InputError(f"a class is named twice: {list(chosen)}")
-        at = [table.position(label) for label in chosen]
-        chances = [
-            decode_weights(table.weights[table.rows(p)]) * (table.counts[p] if prior == "empirical" else 1) for p in at
-        ]
-        rows = np.concatenate([np.arange(sum(table.sizes))[table.rows(p)] for p in at])
-        positions = np.repeat(np.array(at), [table.sizes[p] for p in at])
-        codes = table.codes if classes is None else table.codes[rows]
-        sampler = Sampler(codes, table.bits, table.n_features, np.concatenate(chances))
-        return Drawer(sampler, positions, label_array(table.labels)[positions])
+        at = np.arange(len(chosen)) if classes is None else np.array([table.position(label) for label in chosen])
+        rows = slice(None) if classes is None else table.rows_of(at)  # all of them: no copy is made
+        sizes = np.diff(table.offsets)[at]
+        chances = shares(table.weights[rows], sizes)
+        if prior == "empirical":
+            chances *= np.repeat(np.array(table.counts)[at], sizes)
+        positions = np.repeat(at, sizes)
+        sampler = Sampler(table.codes[rows], table.bits, table.n_features, chances)
+        return Drawer(sampler, positions, table.label_array[positions])

@@ -38,7 +38,7 @@ def as_label(value: Any) -> Label:
 
 
 def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:
-    """Labels as an array: of numbers or text where they are alike, of objects where they are mixed."""
+    """Labels as an array: of numbers or text if they are alike, of objects if they are mixed."""
     values = list(labels)
     kinds = {str if isinstance(v, str) else type(v) for v in values}
     if len(kinds) <= 1 or kinds <= {int, float}:

@@ -1,12 +1,12 @@
 """BinaryMemory: quantised prototypes per class, from which old classes are drawn again.
 
-This is all that is kept of a class: K prototypes of D values in q bits, K mixing weights, a count and a label.
+This is all that is stored about a class: K prototypes of D values in q bits, K mixing weights, a count and a label.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from bitreplay.memory._drawer import Drawers, Prior
 from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._quantisation import check_bits
 from bitreplay.memory._sampler import Generator, Output, check_out, check_output, draw_seed
-from bitreplay.memory._table import PrototypeTable, by_label
+from bitreplay.memory._table import Padded, PrototypeTable, by_label
 from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
 
 __all__ = ["BinaryMemory"]
@@ -77,10 +77,15 @@ class BinaryMemory:
         return self._table.labels
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Prototypes of each class, in the order of `labels`."""
+        return self._table.sizes
+
+    @property
     def n_features(self) -> int:
         """D, bits in an embedding."""
         if self.fingerprint is None:
-            raise InputError("the memory is empty and its number of bits is not known yet")
+            raise InputError("the memory is empty and its number of bits is not yet known")
         return self.fingerprint.n_features
 
     @property
@@ -90,7 +95,7 @@ class BinaryMemory:
 
     @property
     def nbytes(self) -> int:
-        """Bytes really held: prototypes, mixing weights, counts, numbers of prototypes and labels."""
+        """Bytes actually held: prototypes, mixing weights, counts, numbers of prototypes and labels."""
         labels = sum(len(str(label).encode()) for label in self.labels)
         return self._table.codes.nbytes + self._table.weights.nbytes + (4 + 2) * len(self) + labels
 
@@ -98,19 +103,23 @@ class BinaryMemory:
         return len(self.labels)
 
     def __contains__(self, label: object) -> bool:
-        return label in self.labels
+        return label in self._table
 
     def __repr__(self) -> str:
         width = self.fingerprint.n_features if self.fingerprint else "?"
         return f"BinaryMemory({len(self)} classes, D={width}, q={self.bits}, {-(-self.size_bits // 8):,} bytes)"
 
     def count(self, label: Label) -> int:
-        """Number of samples that a class was learned from."""
+        """Number of samples a class was learned from."""
         return self._table.counts[self._table.position(label)]
 
     def mixture(self, label: Label) -> Mixture:
         """The mixture of a class as it is stored: quantised prototypes, weights and count."""
         return self._table.mixture(label)
+
+    def blocks(self, n_values: int) -> Iterator[Padded]:
+        """All mixtures in runs of classes that have up to `n_values` values together, or of one class."""
+        return self._table.blocks(n_values)
 
     def summary(self) -> str:
         """A table of the classes: samples, prototypes, size; and a warning if some had very few samples."""
@@ -157,7 +166,7 @@ class BinaryMemory:
         packed = {label: pack(bits) for label, bits in by_label(samples).items()}
         for label in packed:
             if label in self:
-                raise InputError(f"class {label!r} is in the memory already; remove it first, or merge")
+                raise InputError(f"class {label!r} is already in the memory; remove it first, or merge")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise InputError(f"seed must be an integer of at least 0; got {seed!r}")
         generators = [np.random.default_rng([seed, len(self) + i]) for i in range(len(packed))]
@@ -165,7 +174,7 @@ class BinaryMemory:
         self.add_all(dict(zip(packed, mixtures, strict=True)))
 
     def replace(self, mixtures: Mapping[Label, Mixture]) -> None:
-        """Put other mixtures in the place of classes that are stored."""
+        """Replace the mixtures of stored classes."""
         self._set(self._table.replaced(by_label(mixtures, Mixture)))
 
     def remove(self, label: Label) -> None:
@@ -173,7 +182,7 @@ class BinaryMemory:
         self._set(self._table.without(label))
 
     def merge(self, other: BinaryMemory, prototypes: int | None = None) -> None:
-        """Take over the classes of another memory that was made from the same kind of bits.
+        """Add the classes of another memory that was made from the same kind of bits.
 
         A class known to both becomes the union of both mixtures weighted by their counts, reduced to `prototypes` (by
         default the larger of the two numbers). The other memory is not changed.
@@ -188,20 +197,18 @@ class BinaryMemory:
                 f"memories of q={self.bits} and q={other.bits} cannot be merged: both must use the same number of bits"
             )
         most = None if prototypes is None else integer("prototypes", prototypes, 1)
-        shared, new = {}, {}
+        shared = {}
         for label in other.labels:
-            theirs = other.mixture(label)
             if label in self:
-                mine = self.mixture(label)
+                mine, theirs = self.mixture(label), other.mixture(label)
                 shared[label] = combine([mine, theirs], most or max(len(mine.weights), len(theirs.weights)))
-            else:
-                new[label] = theirs
+        new = np.array([place for place, label in enumerate(other.labels) if label not in self], dtype=np.intp)
         table = self._table if len(self) else PrototypeTable(self.bits, other.n_features)
-        self._set((table.replaced(shared) if shared else table).with_classes(new))
+        self._set((table.replaced(shared) if shared else table).joined(other._table, new))
         self.fingerprint = other.fingerprint
 
     def copy(self) -> BinaryMemory:
-        """A memory of its own with the same content."""
+        """An independent memory with the same content."""
         twin = BinaryMemory(self.bits, self.fingerprint)
         twin._set(self._table)  # tables never change, so they can be shared
         return twin
@@ -235,7 +242,7 @@ class BinaryMemory:
             Form of the bits.
         out : float32 array of shape (n, D), optional
             Where to write them, for ``output="float32"``. A loop that reuses one array is faster: most of the time of a
-            draw goes into getting fresh memory.
+            draw is spent allocating memory.
         n_jobs : int
             Threads for large draws; the result does not depend on it.
 
@@ -273,7 +280,7 @@ class BinaryMemory:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, fingerprint: Fingerprint | None = None) -> BinaryMemory:
-        """Read a memory, or the memory inside a saved classifier; refuses bits not of a given `fingerprint`."""
+        """Read a memory, or that of a saved classifier; refuses bits that differ from a given `fingerprint`."""
         check_fingerprint(fingerprint)
         memory = cls.from_content(*read_file(path), os.fspath(path))
         if fingerprint is not None and memory.fingerprint is not None:
@@ -288,7 +295,7 @@ class BinaryMemory:
 
     @classmethod
     def from_content(cls, content: Mapping[str, Any], tensors: Tensors, name: str) -> BinaryMemory:
-        """Rebuild a memory from what :meth:`to_content` gave; `name` is the file's, for messages."""
+        """Rebuild a memory from the output of :meth:`to_content`; `name` is the file's, for messages."""
         table, fingerprint = from_content(content, tensors, name)
         memory = cls(table.bits, fingerprint)
         memory._set(table)

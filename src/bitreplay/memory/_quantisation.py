@@ -2,7 +2,7 @@
 
 ``code = floor(mu * (2^q - 1) + 1/2)`` and ``mu_hat = code / (2^q - 1)``: 0 and 1 are exact at every q. A prototype is
 stored as q packed rows of D bits, the most significant bit of all codes first. That is exactly ``q * D`` bits, and it
-is what the sampler reads: the binary expansion of ``code / (2^q - 1)`` is the code repeated for ever. With q = 32 the
+is what the sampler reads: the binary expansion of ``code / (2^q - 1)`` is the code repeated forever. With q = 32 the
 values are plain float32.
 """
 
@@ -26,6 +26,7 @@ __all__ = [
     "encode",
     "encode_weights",
     "from_stream",
+    "shares",
     "to_stream",
 ]
 
@@ -70,18 +71,21 @@ def encode(prototypes: npt.ArrayLike, bits: int) -> Codes:
 
 
 def decode(codes: Codes, bits: int, n_features: int) -> npt.NDArray[np.float32]:
-    """The values mu_hat (K, D) that codes stand for."""
+    """The values mu_hat (K, D) that codes represent."""
     if bits == FLOAT:
         return codes.astype(np.float32)
-    values = np.zeros((len(codes), n_features), dtype=np.uint16)
+    kind = np.uint8 if bits <= 8 else np.uint16
+    values = np.zeros((len(codes), n_features), dtype=kind)
     for plane in range(bits):
         set_bits = np.unpackbits(codes[:, plane], axis=1, count=n_features, bitorder="little")
-        values |= set_bits.astype(np.uint16) << (bits - 1 - plane)
-    return np.asarray(values / (2**bits - 1), dtype=np.float32)
+        values <<= kind(1)
+        values |= set_bits
+    # Codes and their number are exact in float32, so that its quotient is the nearest float32 to the true one.
+    return np.divide(values, np.float32(2**bits - 1), dtype=np.float32)
 
 
 def encode_weights(weights: npt.ArrayLike) -> npt.NDArray[np.uint16]:
-    """Mixing weights as 16-bit integers; each is at least 1, and they mean their share of the sum."""
+    """Mixing weights as 16-bit integers; each is at least 1, and its weight is its share of the sum."""
     w = np.asarray(weights, dtype=np.float64)
     return np.asarray(np.maximum(np.rint(w / w.max() * WEIGHT_LEVELS), 1), dtype=np.uint16)
 
@@ -91,8 +95,14 @@ def decode_weights(codes: npt.NDArray[np.uint16]) -> npt.NDArray[np.float64]:
     return np.asarray(codes / codes.sum(dtype=np.float64))
 
 
+def shares(codes: npt.NDArray[np.uint16], sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """As :func:`decode_weights`, for classes of so many prototypes one after the other."""
+    begins = np.cumsum(sizes) - sizes
+    return np.asarray(codes / np.repeat(np.add.reduceat(codes, begins, dtype=np.float64), sizes))
+
+
 def to_stream(codes: Codes, bits: int, n_features: int) -> npt.NDArray[Any]:
-    """Codes as one run of bits without padding, for a file: by prototype, then plane, then feature."""
+    """Codes as one bit string without padding, for a file: by prototype, then plane, then feature."""
     if bits == FLOAT:
         return codes
     values = np.unpackbits(codes, axis=2, count=n_features, bitorder="little")
@@ -100,7 +110,7 @@ def to_stream(codes: Codes, bits: int, n_features: int) -> npt.NDArray[Any]:
 
 
 def from_stream(stream: npt.NDArray[Any], bits: int, n_prototypes: int, n_features: int) -> Codes:
-    """The inverse of :func:`to_stream`; raises ValueError where sizes do not fit."""
+    """The inverse of :func:`to_stream`; raises ValueError if sizes do not match."""
     if bits == FLOAT:
         if stream.dtype != np.float32 or stream.shape != (n_prototypes, n_features):
             raise ValueError(f"float prototypes of shape {stream.shape}, expected {(n_prototypes, n_features)}")

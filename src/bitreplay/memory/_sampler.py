@@ -1,4 +1,4 @@
-"""Draws pseudo-exemplars, **memory → head**: a component by its chance, then every bit by its prototype (sec. 3.2)."""
+"""Draws pseudo-exemplars, **memory → head**: first a component, then every bit by its prototype (sec. 3.2)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Sampler:
     n_features : int
         D.
     probabilities : ndarray of shape (K,)
-        Chance of each prototype to be drawn from.
+        Probability of drawing from each prototype.
     """
 
     def __init__(self, codes: Codes, bits: int, n_features: int, probabilities: npt.NDArray[np.float64]) -> None:
@@ -83,7 +83,7 @@ class Sampler:
 
 @cache
 def _kernels() -> ModuleType:
-    """The compiled code; drawing a batch is so quick that a repeated import statement would show."""
+    """The compiled code; drawing a batch is so fast that a repeated import statement would be noticeable."""
     from bitreplay._kernels import sampler  # compiled on first use
 
     return sampler
@@ -117,7 +117,7 @@ def check_out(out: Any, output: Output, shape: tuple[int, int]) -> None:
         got = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise InputError(f"out must be a float32 array of shape {shape}; got {got}")
     if not out.flags.c_contiguous or not out.flags.writeable or not out.flags.aligned:
-        raise InputError("out must be writable and lie in memory row by row (C order)")
+        raise InputError("out must be writable and stored row by row (C order)")
 
 
 def _float_planes(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:

@@ -1,27 +1,34 @@
-"""The prototypes of all classes in one table that never changes: every change makes a new table and shares what stayed
-the same.
-"""
+"""The prototypes of all classes in one immutable table: a change makes a new one that shares the unchanged parts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay._words import printable
 from bitreplay.errors import FingerprintError, InputError, UnknownClassError
-from bitreplay.memory._labels import Label, as_label
-from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights
+from bitreplay.memory._labels import Label, as_label, label_array
+from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights, shares
 from bitreplay.mixture import Mixture
 
-__all__ = ["PrototypeTable", "by_label", "check_mixture"]
+__all__ = ["Padded", "PrototypeTable", "by_label", "check_mixture"]
 
 Value = TypeVar("Value")
 
 MAX_PROTOTYPES = 65535  # a class counts them in 16 bits
+
+
+class Padded(NamedTuple):
+    """The mixtures of a run of classes, as if all had as many prototypes as the one that has most."""
+
+    classes: slice  # places in `labels`
+    prototypes: npt.NDArray[np.float32]  # (classes, K, D); 0 where a class has fewer
+    weights: npt.NDArray[np.float64]  # (classes, K); 0 there too
 
 
 @dataclass(frozen=True)
@@ -40,8 +47,33 @@ class PrototypeTable:
         if not self.labels:
             object.__setattr__(self, "codes", empty_codes(self.bits, self.n_features))
 
+    @cached_property
+    def places(self) -> dict[Label, int]:
+        """Where in `labels` each class stands."""
+        return {label: place for place, label in enumerate(self.labels)}
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where the rows of each class begin, and where those of the last one end."""
+        return np.concatenate([[0], np.cumsum(self.sizes, dtype=np.int64)]).astype(np.int64)
+
+    @cached_property
+    def label_array(self) -> npt.NDArray[Any]:
+        """The labels as an array."""
+        return label_array(self.labels)
+
+    def __contains__(self, label: object) -> bool:
+        try:
+            return label in self.places
+        except TypeError:  # what has no hash may still be equal to a label, such as an array of one number
+            return label in self.labels
+
     def position(self, label: Any) -> int:
-        """Where in `labels` a class stands."""
+        """Position of a class in `labels`."""
+        try:
+            return self.places[label]
+        except (KeyError, TypeError):
+            pass
         try:
             return self.labels.index(label)
         except ValueError:
@@ -52,11 +84,30 @@ class PrototypeTable:
 
     def rows(self, position: int) -> slice:
         """Rows of the class at a position."""
-        begin = sum(self.sizes[:position])
-        return slice(begin, begin + self.sizes[position])
+        begin, end = self.offsets[position : position + 2].tolist()
+        return slice(begin, end)
+
+    def blocks(self, n_values: int) -> Iterator[Padded]:
+        """The mixtures of all classes, in runs of up to `n_values` values or of one class."""
+        width = max(self.sizes, default=0)
+        step = max(1, n_values // max(1, width * self.n_features))
+        for begin in range(0, len(self.labels), step):
+            yield self._padded(slice(begin, min(begin + step, len(self.labels))), width)
+
+    def _padded(self, classes: slice, width: int) -> Padded:
+        offsets = self.offsets[classes.start : classes.stop + 1]
+        rows, sizes = slice(offsets[0], offsets[-1]), np.diff(offsets)
+        prototypes = decode(self.codes[rows], self.bits, self.n_features)
+        weights = shares(self.weights[rows], sizes)
+        if (sizes != width).any():
+            at = np.arange(len(weights)) + np.repeat(width * np.arange(len(sizes)) - (offsets[:-1] - offsets[0]), sizes)
+            spread, weighed = np.zeros((len(sizes) * width, self.n_features), np.float32), np.zeros(len(sizes) * width)
+            spread[at], weighed[at] = prototypes, weights
+            prototypes, weights = spread, weighed
+        return Padded(classes, prototypes.reshape(len(sizes), width, -1), weights.reshape(len(sizes), width))
 
     def mixture(self, label: Label) -> Mixture:
-        """The mixture of a class with the values that its codes stand for."""
+        """The mixture of a class with the values that its codes represent."""
         position = self.position(label)
         rows = self.rows(position)
         prototypes = decode(self.codes[rows], self.bits, self.n_features)
@@ -84,10 +135,10 @@ class PrototypeTable:
         return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1]])
 
     def with_classes(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
-        """A table with further classes behind those that it has, whose codes are not touched."""
+        """A table with more classes after the existing ones, whose codes do not change."""
         for label, mixture in mixtures.items():
-            if label in self.labels:
-                raise InputError(f"class {label!r} is in the memory already; remove it first, or merge")
+            if label in self:
+                raise InputError(f"class {label!r} is already in the memory; remove it first, or merge")
             check_mixture(label, mixture, self.n_features)
         return replace(
             self,
@@ -112,30 +163,48 @@ class PrototypeTable:
         )
 
     def replaced(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
-        """A table with other mixtures in the place of classes that it has."""
-        for label in mixtures:
-            self.position(label)
-        table = PrototypeTable(self.bits, self.n_features)
-        for label in self.labels:
-            if label in mixtures:
-                table = table.with_classes({label: mixtures[label]})
-            else:  # the stored codes, not codes of decoded values
-                rows, at = self.rows(self.position(label)), self.position(label)
-                table = replace(
-                    table,
-                    labels=(*table.labels, label),
-                    counts=(*table.counts, self.counts[at]),
-                    sizes=(*table.sizes, self.sizes[at]),
-                    weights=np.concatenate([table.weights, self.weights[rows]]),
-                    codes=np.concatenate([table.codes, self.codes[rows]]),
-                )
-        return table
+        """A table with other mixtures in the place of classes that it has; the codes of the others are copied."""
+        at = {self.position(label): mixture for label, mixture in mixtures.items()}
+        for place, mixture in at.items():
+            check_mixture(self.labels[place], mixture, self.n_features)
+        counts, sizes, weights, codes, done = list(self.counts), list(self.sizes), [], [], 0
+        for place, mixture in sorted(at.items(), key=lambda item: item[0]):
+            rows = self.rows(place)
+            counts[place], sizes[place] = int(mixture.count), len(mixture.weights)
+            weights += [self.weights[done : rows.start], encode_weights(mixture.weights)]
+            codes += [self.codes[done : rows.start], encode(mixture.prototypes, self.bits)]
+            done = rows.stop
+        return replace(
+            self,
+            counts=tuple(counts),
+            sizes=tuple(sizes),
+            weights=np.concatenate([*weights, self.weights[done:]]),
+            codes=np.concatenate([*codes, self.codes[done:]]),
+        )
+
+    def joined(self, other: PrototypeTable, at: npt.NDArray[np.intp]) -> PrototypeTable:
+        """A table with classes of another one behind its own, as they are stored; none of them may be known here."""
+        rows = other.rows_of(at)
+        return replace(
+            self,
+            labels=self.labels + tuple(other.labels[place] for place in at),
+            counts=self.counts + tuple(other.counts[place] for place in at),
+            sizes=self.sizes + tuple(other.sizes[place] for place in at),
+            weights=np.concatenate([self.weights, other.weights[rows]]),
+            codes=np.concatenate([self.codes, other.codes[rows]]),
+        )
+
+    def rows_of(self, at: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
+        """Rows of several classes, class after class."""
+        begins, sizes = self.offsets[at], self.offsets[at + 1] - self.offsets[at]
+        skipped = begins - np.concatenate([[0], np.cumsum(sizes)[:-1]])  # of each class, if rows were counted on
+        return np.asarray(np.arange(sizes.sum()) + np.repeat(skipped, sizes), dtype=np.int64)
 
 
 def by_label(values: Mapping[Label, Value], kind: type = object) -> dict[Label, Value]:
-    """What belongs to each class, under plain labels; anything that is not of a `kind` is refused."""
+    """The value of each class, under plain labels; values that are not of `kind` are refused."""
     if not isinstance(values, Mapping):
-        raise InputError(f"a dictionary from labels to what belongs to them is expected; got {type(values).__name__}")
+        raise InputError(f"expected a dictionary from labels to values; got {type(values).__name__}")
     named = {as_label(label): value for label, value in values.items()}
     for label, value in named.items():
         if not isinstance(value, kind):
@@ -160,4 +229,4 @@ def check_mixture(label: Any, mixture: Mixture, n_features: int) -> None:
     if weights.dtype.kind not in "biuf" or not (weights > 0).all() or not np.isfinite(weights).all():
         raise InputError(f"the mixing weights of class {label!r} must be positive")
     if not isinstance(mixture.count, int | np.integer) or not 1 <= mixture.count < 2**32:
-        raise InputError(f"the count of class {label!r} must be a positive integer under 2^32; got {mixture.count!r}")
+        raise InputError(f"the count of class {label!r} must be a positive integer below 2^32; got {mixture.count!r}")

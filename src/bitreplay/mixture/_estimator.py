@@ -1,6 +1,6 @@
 """BernoulliMixture: a mixture of Bernoulli products behind scikit-learn's mixture API.
 
-Beside the flow images → features → bits → memory/head → class, for bits of any origin: the memory's classes are fitted
+Outside the flow images → features → bits → memory/head → class, for bits of any origin; the memory's classes are fitted
 by the same :func:`fit_mixtures`.
 """
 
@@ -31,7 +31,7 @@ Result = npt.NDArray[Any] | torch.Tensor
 class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     """Mixture of products of Bernoulli distributions, fitted by EM.
 
-    It stands beside scikit-learn's `GaussianMixture`, with the same verbs. Samples can be arrays, torch tensors
+    The counterpart of scikit-learn's `GaussianMixture`, with the same methods. Samples can be arrays, torch tensors
     (results then come back as tensors on the same device) or packed bits.
 
     Parameters
@@ -40,7 +40,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
         See :class:`bitreplay.mixture.EMOptions`.
     binarize : float or None
         Values above this threshold count as 1, as in `sklearn.naive_bayes.BernoulliNB`. With None, input must already
-        be 0 and 1, and anything else is refused with its position.
+        be 0 and 1; anything else is refused, and the error gives its position.
     random_state : int, RandomState or None
         Seeds the starts and `sample`.
     n_jobs : int or None
@@ -49,12 +49,12 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     prototypes_ : ndarray or tensor of shape (K, D)
-        Probability of each bit in each component. K may be smaller than `n_components` where samples are few.
+        Probability of each bit in each component. K may be smaller than `n_components` if samples are few.
     weights_ : ndarray or tensor of shape (K,)
         Mixing weights.
     converged_ : bool
-        Whether the stop rule was met before `max_iter`. The paper's ten steps are a budget: reaching them is no reason
-        for a warning.
+        Whether the stopping rule was met before `max_iter`. The paper's ten steps are a budget: reaching them gives
+        no warning.
     n_iter_ : int
         EM steps after the warm-up.
     lower_bound_, lower_bounds_ : float, ndarray
@@ -222,7 +222,7 @@ def _to_numpy(values: Result) -> npt.NDArray[Any]:
 
 
 def _like(example: object, values: Any) -> Any:
-    """`values` as a tensor on the device of `example` if that is one, else unchanged."""
+    """`values` as a tensor on the device of `example` if that is a tensor, else unchanged."""
     if isinstance(example, torch.Tensor) and not isinstance(values, torch.Tensor):
         return torch.from_numpy(np.ascontiguousarray(values)).to(example.device)
     return values

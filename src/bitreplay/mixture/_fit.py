@@ -1,8 +1,8 @@
 """Fits the Bernoulli mixtures of many classes at once (sec. 3.1 of the paper).
 
-This is the procedure, readable from top to bottom and free of arithmetic: starts, warm-up, the best start, the stop
-rule, and what happens to components that rest on too little. The arithmetic is in the engine that suits the place where
-the data is.
+This is the procedure, readable from top to bottom and free of arithmetic: starts, warm-up, the best start, the stopping
+rule, and the treatment of components with too few samples. The arithmetic is in the engine for the device that holds
+the data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bitreplay.mixture._torch_engine import TorchEngine
 
 __all__ = ["Mixture", "fit_mixtures"]
 
-BATCH_BYTES = 64 * 2**20  # on other devices the starts of so many classes are batched: bounds the memory at D = 12544
+BATCH_BYTES = 64 * 2**20  # on other devices, bounds how many classes' starts are batched: the memory at D = 12544
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Mixture:
     count : int
         Samples it was fitted on.
     n_iter : int
-        EM steps of the chosen start after the warm-up, those included that merged components away.
+        EM steps of the chosen start after the warm-up, including those that merged components away.
     converged : bool
-        Whether the stop rule was met (rather than `max_iter`).
+        Whether the stopping rule was met (rather than `max_iter`).
     lower_bounds : ndarray
         Objective per sample of the chosen start after 0, 1, 2, ... steps.
     reseeded : tuple of int
-        The steps at which components were re-seeded or merged away; only there may a likelihood fall.
+        The steps at which components were re-seeded or merged away; only there may the likelihood decrease.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class Mixture:
 
 
 class Engine(Protocol):
-    """What a place of computation must offer."""
+    """The interface of an engine."""
 
     n_samples: list[int]
 
@@ -94,12 +94,12 @@ def fit_mixtures(
     Parameters
     ----------
     classes : sequence of (n_c, D) binary matrices
-        The embeddings of each class. Torch tensors that live on another device than the CPU are computed there,
+        The embeddings of each class. Torch tensors on a device other than the CPU are computed there,
         batched; everything else is packed and computed on the CPU.
     options : EMOptions, optional
-        How to fit; the defaults are the paper's where it has one.
+        How to fit; the defaults are the paper's where it gives one.
     generators : sequence of numpy Generators, optional
-        One source of randomness per class, so that a class comes out the same whatever it is fitted together with.
+        One source of randomness per class, so that a class's result does not depend on the classes fitted with it.
         Seeds 0, 1, 2, ... by default.
     n_jobs : int or None
         Threads, -1 for all cores, None for one; the result does not depend on it.
@@ -148,14 +148,14 @@ def fit_mixtures(
 
 
 def _tensor(samples: BitsLike) -> torch.Tensor:
-    """Bits as a tensor: as they are on another device, checked where they come from the CPU."""
+    """Bits as a tensor: unchanged on another device, checked if they come from the CPU."""
     if isinstance(samples, torch.Tensor) and samples.device.type != "cpu":
         return samples
     return torch.from_numpy(pack(samples).unpack())
 
 
 def _check_classes(classes: Sequence[BitsLike]) -> Sequence[PackedBits | torch.Tensor]:
-    """Tensors on another device as they are, everything else packed; all of one width, none without samples."""
+    """Tensors on another device unchanged, everything else packed; all of one width, none without samples."""
     tensors = [samples for samples in classes if isinstance(samples, torch.Tensor) and samples.device.type != "cpu"]
     checked: Sequence[PackedBits | torch.Tensor] = (
         tensors if len(tensors) == len(classes) else [pack(samples) for samples in classes]
@@ -185,7 +185,7 @@ def _batches(samples: Sequence[PackedBits | torch.Tensor], options: EMOptions) -
 def _fit_on_threads(
     classes: Sequence[PackedBits], options: EMOptions, generators: Sequence[np.random.Generator], n_jobs: int
 ) -> list[Mixture]:
-    """Fit each class by itself, as many at once as there are threads; where classes are fewer, their starts share."""
+    """Fit each class separately, as many at once as there are threads; with fewer classes, over their starts."""
     workers = min(n_jobs, len(classes))
     mixtures: dict[int, Mixture] = {}
 
@@ -206,7 +206,7 @@ def _fit_batch(engine: Engine, options: EMOptions, generators: Sequence[np.rando
     centroids = [engine.centroid(i) for i in range(len(engine.n_samples))]
     sizes = [options.components_for(n) for n in engine.n_samples]
 
-    # Warm-up: a few steps of every start; the best by objective at that point goes on.
+    # Warm-up: a few steps of every start; the best by objective at that point continues.
     runs = [
         run
         for i in range(len(centroids))
@@ -252,7 +252,7 @@ def _advance(
     options: EMOptions,
     generators: Sequence[np.random.Generator],
 ) -> None:
-    """Advance runs to `steps`, re-seeding components that come to rest on too few samples while steps are left."""
+    """Advance runs to `steps`, re-seeding components that end up with too few samples while steps remain."""
     pending = list(runs)
     while pending:
         engine.advance(pending, steps, tol, options.min_count)
@@ -262,8 +262,8 @@ def _advance(
 
 
 def _merge_away(engine: Engine, runs: Sequence[Run], options: EMOptions) -> None:
-    """Drop the lightest component of every run that still rests on too little, give its samples to the others, and look
-    again.
+    """Drop the lightest component of every run that still has one with too few samples, reassign its samples, and
+    repeat.
     """
     while True:
         pending = [run for run in runs if len(run.degenerate(options.min_count)) and run.n_components > 1]

@@ -1,4 +1,4 @@
-"""How a mixture is fitted: every option of EM in one place, checked once, with its source beside its default."""
+"""How a mixture is fitted: every option of EM in one place, checked once, each default with its source."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ class EMOptions:
     n_components : int
         K, the prototypes of a class. A class of n samples starts with ``min(K, max(1, n // min_count))``.
     init : {"centroid", "random"}
-        Start every prototype at the centroid plus noise of each feature's own standard deviation, or anywhere.
+        Start every prototype at the centroid plus noise with each feature's standard deviation, or at random.
     weights : {"learned", "fixed"}
         Learn the mixing weights, or keep them at 1/K.
     objective : {"likelihood", "expected"}
-        What decides between starts and when to stop: the marginal log-likelihood, or the expected complete-data term of
+        What selects the best start and when to stop: the marginal log-likelihood, or the expected complete-data term of
         the paper.
     n_init : int
         Number of starts.
     warmup_iter : int
-        EM steps of every start before the best goes on.
+        EM steps of every start before the best continues.
     tol : float
         Stop when the relative change of the objective falls below it.
     max_iter : int
-        EM steps of the best start at most.
+        Maximum number of EM steps of the best start.
     min_count : float
-        A component resting on fewer samples than this is re-seeded, and in the end merged away. 0 switches this off.
+        A component with fewer samples than this is re-seeded, and in the end merged away. 0 disables this.
     clamp : float
-        Prototypes are kept in [clamp, 1 - clamp] wherever a logarithm is taken.
+        Prototypes are clamped to [clamp, 1 - clamp] wherever a logarithm is taken.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class EMOptions:
 
     @classmethod
     def of(cls, estimator: Any) -> EMOptions:
-        """Read the options off an estimator that has them as attributes of the same names."""
+        """Read the options from an estimator that has them as attributes of the same names."""
         return cls(**{field.name: getattr(estimator, field.name) for field in fields(cls)})
 
     def components_for(self, n_samples: int) -> int:

@@ -1,7 +1,7 @@
 """Runs EM on packed bits with the CPU kernels, many runs at once on a pool of threads.
 
-The kernels hold no interpreter lock and every run is independent, so threads scale and the result does not depend on
-their number.
+The kernels release the interpreter lock and every run is independent, so threads scale and the result does not depend
+on their number.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class PackedEngine:
 
 
 def _as_one(parts: list[Floats]) -> Floats:
-    """Arrays as one, without a copy where there is one, or where they are the rows of one, as starts are."""
+    """Arrays as one, without a copy if there is only one or if they are the rows of one, as starts are."""
     if len(parts) == 1:
         return parts[0][None]
     whole = parts[0].base

@@ -1,7 +1,7 @@
 """Joins mixtures of one class into one with a given number of prototypes, without any sample.
 
-Used where a class is known on both sides of a merge. Components are joined pairwise, the cheapest pair first, where the
-cost of a pair is what the expected log-likelihood loses when both are replaced by their weighted mean.
+Used when both sides of a merge know a class. Components are joined pairwise, the cheapest pair first, where the cost of
+a pair is the loss of expected log-likelihood when both are replaced by their weighted mean.
 """
 
 from __future__ import annotations

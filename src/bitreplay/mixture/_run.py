@@ -1,8 +1,9 @@
-"""One EM run (a start and where it has got to), its random beginning, and what replaces a component that died.
+"""One EM run (a start and its progress), its random initialisation, and the replacement of degenerate components.
 
 Both engines (packed bits on the CPU, torch elsewhere) advance the same `Run` objects, and everything random happens
-here, in NumPy: the two therefore start alike and can be compared number by number. Parameters lie as the CPU kernels
-want them, eight components side by side; `Run.prototypes` and `Run.weights` show them one component after the other.
+here, in NumPy: the two therefore start alike and can be compared number by number. Parameters are stored as the CPU
+kernels need them, eight components side by side; `Run.prototypes` and `Run.weights` show them one component after
+another.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SPLIT = 0.3  # ours: standard deviations between a split component and its halve
 
 @dataclass
 class Run:
-    """Parameters of one mixture on their way, with what happened so far."""
+    """Parameters of one mixture during fitting, with the history so far."""
 
     index: int  # which class of the batch
     n_components: int
@@ -37,7 +38,7 @@ class Run:
     lanes: Floats  # (K / 8, D padded, 8) prototypes; what does not exist is 0
     lane_weights: Floats  # (K / 8, 8)
     lane_counts: Floats  # (K / 8, 8) samples that each component rested on in the last M-step
-    bounds: list[float] = field(default_factory=list)  # objective per sample after so many steps (re-seedings included)
+    bounds: list[float] = field(default_factory=list)  # objective per sample after each step (including re-seedings)
     reseeded: list[int] = field(default_factory=list)  # steps at which components were re-seeded or dropped
     steps: int = 0
     converged: bool = False
@@ -53,7 +54,7 @@ class Run:
         return run
 
     def replace(self, prototypes: Floats, weights: Floats, counts: Floats) -> None:
-        """Take over other parameters of the same size."""
+        """Replace the parameters by others of the same size."""
         for group, lanes in enumerate(self.lanes):
             members = prototypes[LANES * group : LANES * (group + 1)]
             lanes[: self.n_features, : len(members)] = members.T
@@ -78,24 +79,22 @@ class Run:
 
     @property
     def objective(self) -> float:
-        """Objective per sample of the present parameters."""
+        """Objective per sample of the current parameters."""
         return self.bounds[-1]
 
     def record(self, bounds: Floats, done: int, *, converged: bool) -> None:
-        """Note the outcome of `done` further steps; ``bounds[s]`` is the objective after ``s`` of them, as far as it is
-        known.
-        """
+        """Record the outcome of `done` more steps; ``bounds[s]`` is the objective after ``s`` of them, if known."""
         self.bounds[self.steps :] = [float(bound) for bound in bounds]
         self.steps += done
         self.converged = converged
 
     def degenerate(self, min_count: float) -> npt.NDArray[np.intp]:
-        """Components that rest on fewer than `min_count` samples."""
+        """Components with fewer than `min_count` samples."""
         return np.flatnonzero(self.counts < min_count)
 
 
 def start(index: int, centroid: Floats, n_components: int, options: EMOptions, rng: np.random.Generator) -> Run:
-    """Draw a start: prototypes around the centroid (sec. 3.1) or anywhere, equal weights."""
+    """Draw a start: prototypes around the centroid (sec. 3.1) or at random, equal weights."""
     return starts(index, centroid, n_components, options, rng, 1)[0]
 
 
@@ -104,9 +103,9 @@ def starts(
 ) -> list[Run]:
     """Draw `n` starts at once.
 
-    The noise is uniform, in 65536 steps: the paper gives its standard deviation only, the likelihoods that normal noise
-    leads to differ by less than half a percent, either way (benchmarks/starts.py), and drawing that would take a tenth
-    of a fit.
+    The noise is uniform, in 65536 steps: the paper gives only its standard deviation, normal noise changes the
+    likelihoods by less than half a percent either way (benchmarks/starts.py), and drawing it would take a tenth of a
+    fit.
     """
     from bitreplay._kernels.starts import write_starts  # compiled on first use
 
@@ -134,7 +133,7 @@ def reseed(run: Run, options: EMOptions, rng: np.random.Generator) -> None:
     """Split the heaviest component in two for every degenerate one: its prototype plus and minus noise, half its
     weight.
 
-    Both halves move, because a noisy copy beside an untouched original would lose every sample to it again.
+    Both halves move, because a noisy copy next to an unchanged original would lose every sample to it again.
     """
     prototypes, weights, counts = run.prototypes, run.weights.copy(), run.counts.copy()
     for k in run.degenerate(options.min_count):
@@ -151,7 +150,7 @@ def reseed(run: Run, options: EMOptions, rng: np.random.Generator) -> None:
 
 
 def drop(run: Run, component: int) -> None:
-    """Remove a component; the samples it rested on go to the others in the next E-step."""
+    """Remove a component; its samples go to the others in the next E-step."""
     prototypes, weights, counts = (np.delete(a, component, axis=0) for a in (run.prototypes, run.weights, run.counts))
     smaller = Run.of(run.index, prototypes, weights / weights.sum())
     run.n_components -= 1

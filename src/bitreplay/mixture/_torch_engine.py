@@ -1,11 +1,11 @@
 """Runs EM with torch, batched over classes and starts: the form for GPUs and other devices.
 
-The samples of all classes stand in one padded tensor (class, sample, feature). The runs of a class stand side by side
-as further components, so that a step of everything is two batched matrix products. Padding samples have responsibility
+The samples of all classes are in one padded tensor (class, sample, feature). The runs of a class are side by side as
+additional components, so that a step of everything is two batched matrix products. Padding samples have responsibility
 0.
 
-With a process group every process holds a part of the samples. An E-step needs no others; what an M-step and the
-objective sum over samples is summed over the processes too, so all of them go through the same parameters.
+With a process group every process holds a part of the samples. An E-step needs no others; the sums over
+samples in the M-step and the objective are also taken over the processes, so all of them see the same parameters.
 """
 
 from __future__ import annotations

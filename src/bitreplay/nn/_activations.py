@@ -1,7 +1,7 @@
-"""What stands between two binary layers: a sign, and before it what decides where the sign changes.
+"""What comes between two binary layers: a sign, and before it the layer that determines where the sign changes.
 
-In training that is batch normalisation or a fixed gain. Afterwards only an integer per channel is left of either, which
-the integer sums of a binary layer are compared with: a network of binary layers needs no other arithmetic.
+In training that is batch normalisation or a fixed gain. Afterwards either reduces to one integer per channel, with
+which the integer sums of a binary layer are compared: a network of binary layers needs no other arithmetic.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Comparison:
     thresholds : ndarray of int64
         What sums are compared with.
     directions : ndarray of int64
-        1 where bits are set from the threshold on upwards, -1 where from it on downwards.
+        1 if bits are set at or above the threshold, -1 if at or below it.
 
     Examples
     --------
@@ -71,10 +71,10 @@ class Sign(nn.Module):
 
 
 class Gain(nn.Module):
-    """Multiplies by a constant, so that sums of `fan_in` products get the size that the following layer trains with.
+    """Multiplies by a constant, so that sums of `fan_in` products have a suitable scale for the next layer.
 
-    Instead of batch normalisation, in networks that never have any (Basso-Bert et al., ISCAS 2024). A sign does not
-    see it: it costs nothing once the network is trained.
+    Instead of batch normalisation, in networks that never have any (Basso-Bert et al., ISCAS 2024). It does
+    not affect a sign: it costs nothing once the network is trained.
 
     Parameters
     ----------
@@ -105,9 +105,9 @@ class Gain(nn.Module):
 class SignBatchNorm(_BatchNorm):
     """Batch normalisation between sums of a binary layer and a sign, for vectors or maps.
 
-    In evaluation it is the integer comparison already that it becomes in a packed network: its output has the sign that
-    normalisation would give, whatever its size. Floating-point normalisation could round a sum that lies next to the
-    threshold to either side, and two implementations to different ones.
+    In evaluation it is already the integer comparison that it becomes in a packed network: its output has the sign that
+    normalisation would give, but not its magnitude. Floating-point normalisation could round a sum that lies next to
+    the threshold to either side, and two implementations to different ones.
 
     Examples
     --------
@@ -122,7 +122,7 @@ class SignBatchNorm(_BatchNorm):
             raise InputError(f"batch normalisation needs samples and channels; got shape {tuple(input.shape)}")
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Normalised sums in training; in evaluation, how far sums lie on the +1 side of the threshold."""
+        """Normalised sums in training; in evaluation, how far sums are on the +1 side of the threshold."""
         if self.training:
             return super().forward(input)
         comparison = fold_batch_norm(self)
@@ -134,7 +134,7 @@ class SignBatchNorm(_BatchNorm):
 
 
 def fold_batch_norm(batch_norm: _BatchNorm) -> Comparison:
-    """The integer comparison that batch normalisation and a sign make of integer sums.
+    """The integer comparison equivalent to batch normalisation and a sign on integer sums.
 
     With mean m, standard deviation s, scale g and shift b, ``g (x - m) / s + b >= 0`` says ``x >= m - b s / g`` where g
     is positive and ``x <= m - b s / g`` where it is negative; where g is 0, b alone decides.
@@ -142,7 +142,7 @@ def fold_batch_norm(batch_norm: _BatchNorm) -> Comparison:
     Parameters
     ----------
     batch_norm : torch.nn.BatchNorm1d, BatchNorm2d or SignBatchNorm
-        In evaluation: its running statistics count.
+        In evaluation mode: its running statistics are used.
 
     Examples
     --------
@@ -168,14 +168,14 @@ def fold_batch_norm(batch_norm: _BatchNorm) -> Comparison:
 
 
 def fold(before_sign: nn.Module | None, channels: int) -> Comparison:
-    """The integer comparison that a layer and a following sign make of integer sums.
+    """The integer comparison equivalent to a layer and a following sign on integer sums.
 
     Parameters
     ----------
     before_sign : torch.nn.Module or None
         Batch normalisation, a :class:`Gain`, a :class:`LearnableThreshold`, or nothing.
     channels : int
-        How many comparisons: those of a batch normalisation are its own.
+        Number of comparisons; batch normalisation has its own.
 
     Examples
     --------

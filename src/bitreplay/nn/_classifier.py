@@ -16,7 +16,7 @@ __all__ = ["BinaryClassifier"]
 
 
 class BinaryClassifier(nn.Module):
-    """A hidden binary layer beside its own input, and a binary layer on both (Basso-Bert et al., ISCAS 2024).
+    """A hidden binary layer concatenated with its input, and a binary layer on both (Basso-Bert et al., ISCAS 2024).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class BinaryClassifier(nn.Module):
         Width of the hidden layer.
     duplicate : bool
         Give every input to the output layer twice. A pair of weights ±1 then adds up to -2, 0 or 2: an input can be
-        left out, which one weight ±1 cannot do.
+        ignored, which is impossible with one weight ±1.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class BinaryClassifier(nn.Module):
         self.scale = Gain((5 * fan_in * n_classes) ** -0.5)  # ISCAS 2024
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Scores (N, n_classes) of embeddings (N, in_features), of which the signs count."""
+        """Scores (N, n_classes) of the signs of embeddings (N, in_features)."""
         x = self.sign(x)
         inputs = torch.cat([x, self.hidden(x)], dim=1)
         if self.duplicate:

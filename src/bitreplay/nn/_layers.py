@@ -1,8 +1,8 @@
-"""Layers whose weights and inputs are ±1: what binary networks are built of.
+"""Layers whose weights and inputs are ±1: the building blocks of binary networks.
 
-They make up encoders, and heads, that need no multiplication: a sum of products of ±1 is a count of equal bits. While
-they are trained their weights are latent floating-point numbers that only their sign is used of (Courbariaux et al.
-2016, Binarized Neural Networks); :func:`keep_clipped` keeps those numbers where a gradient can still turn them round.
+They form encoders and heads that need no multiplication: a sum of products of ±1 is a count of equal bits. During
+training their weights are latent floating-point numbers of which only the sign is used (Courbariaux et al. 2016,
+Binarized Neural Networks); :func:`keep_clipped` keeps those numbers in the range where a gradient can still flip them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class BinaryConv2d(nn.Module):
     stride : int
         Step of the kernel.
     padding : int
-        Rows and columns around the input, filled with +1 after the input was binarized: 0 would be a third value.
+        Rows and columns around the input, filled with +1 after the input is binarized: 0 would be a third value.
     groups : int
-        Groups of channels that are convolved on their own; as many as channels make a depthwise convolution.
+        Groups of channels that are convolved separately; one group per channel makes a depthwise convolution.
     clip : float
         Bound of the latent weights and of inputs that get a gradient; 1.25 in QuickNet (Bannink et al. 2021).
     binarize_input : bool
-        False says that the input is ±1 already, or that it should be taken as it is.
+        False means that the input is already ±1, or should be used unchanged.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class BinaryConv2d(nn.Module):
 
     @property
     def fan_in(self) -> int:
-        """How many products make one output."""
+        """Number of products per output."""
         return self.weight[0].numel()
 
     def extra_repr(self) -> str:
@@ -106,7 +106,7 @@ class BinaryLinear(nn.Module):
     clip : float
         Bound of the latent weights and of inputs that get a gradient.
     binarize_input : bool
-        False says that the input is ±1 already, or that it should be taken as it is.
+        False means that the input is already ±1, or should be used unchanged.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class BinaryLinear(nn.Module):
 
     @property
     def fan_in(self) -> int:
-        """How many products make one output."""
+        """Number of products per output."""
         return self.in_features
 
     def extra_repr(self) -> str:
@@ -143,7 +143,7 @@ class BinaryLinear(nn.Module):
 
 
 class LearnableThreshold(nn.Module):
-    """Takes a learned number per channel from its input, so that a following sign compares with it.
+    """Subtracts a learned number per channel from its input, so that a following sign compares with it.
 
     The "RSign" of ReActNet (Liu et al. 2020) without its sign.
 
@@ -171,7 +171,7 @@ class LearnableThreshold(nn.Module):
         return str(len(self.threshold))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """What is above the thresholds; channels are the second dimension."""
+        """The input minus the thresholds; channels are the second dimension."""
         return x - self.threshold.view(-1, *[1] * (x.ndim - 2))
 
 
@@ -187,7 +187,7 @@ def binary_layers(network: nn.Module) -> list[BinaryConv2d | BinaryLinear]:
 
 
 def keep_clipped(optimizer: torch.optim.Optimizer, network: nn.Module) -> torch.optim.Optimizer:
-    """From now on clip the latent weights of the network's binary layers after every step of the optimizer.
+    """Clip the latent weights of the network's binary layers after every step of the optimizer from now on.
 
     A latent weight far from 0 would not change its sign for many steps, and beyond `clip` it gets no gradient at all.
 

@@ -1,7 +1,7 @@
 """Binary layers in their final form: weights as packed bits, counted with integer arithmetic only (CPU).
 
-These do what the layers they are made from do, exactly, an order of magnitude faster and in a thirty-second of the
-memory. Values ±1 are bytes here, 0 and 1; a map has its channels last.
+These compute exactly what the original layers do, an order of magnitude faster and in a thirty-second of the memory.
+Values ±1 are bytes here, 0 and 1; a map has its channels last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PackedConv2d:
     layer : BinaryConv2d or ThermometerConv2d
         The trained layer. One with a thermometer takes images as bytes (N, height, width, colours).
     comparison : Comparison, optional
-        What makes bits of its sums; without one, the sums themselves come out.
+        Turns its sums into bits; without one, the sums themselves are returned.
     pool : bool
         Take the maximum of 2x2 sums, with stride 2, before they are compared.
 
@@ -46,7 +46,7 @@ class PackedConv2d:
 
     def __init__(self, layer: BinaryConv2d, comparison: Comparison | None = None, *, pool: bool = False) -> None:
         if pool and comparison is None:
-            raise InputError("sums are pooled only to be compared: expected a comparison")
+            raise InputError("pooling requires a comparison")
         self.in_channels, self.out_channels, self.groups = layer.in_channels, layer.out_channels, layer.groups
         self.size, self.stride, self.padding = layer.kernel_size, layer.stride, layer.padding
         self.fan_in, self.pool = layer.fan_in, pool
@@ -62,7 +62,7 @@ class PackedConv2d:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the packed weights, without those that only fill up words and vectors."""
+        """Bytes of the packed weights, without the padding of words and vectors."""
         return -(-self.out_channels * self.fan_in // 8)
 
     def __call__(self, maps: Bytes) -> npt.NDArray[Any]:
@@ -110,10 +110,10 @@ class PackedConv2d:
         return packed
 
     def _differences(self, comparison: Comparison) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """A comparison of sums as one of numbers of bits that differ: ``(d ^ mask) <= limit``.
+        """A comparison of sums as one of numbers of differing bits: ``(d ^ mask) <= limit``.
 
-        With d = (fan_in - sum) / 2, sum >= t says d <= floor((fan_in - t) / 2), and sum <= t says d >= ceil(the same),
-        which is ~d <= ~ceil.
+        With d = (fan_in - sum) / 2, sum >= t means d <= floor((fan_in - t) / 2), and sum <= t means d >= ceil(the
+        same), which is ~d <= ~ceil.
         """
         if len(comparison.thresholds) != self.out_channels:
             raise InputError(f"{len(comparison.thresholds)} thresholds for {self.out_channels} channels")
@@ -132,7 +132,7 @@ class PackedLinear:
     layer : BinaryLinear
         The trained layer.
     comparison : Comparison, optional
-        What makes bits of its sums; without one, the sums themselves come out.
+        Turns its sums into bits; without one, the sums themselves are returned.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """A trained binary network as packed layers, from images to bits or scores.
 
-It is a network for use, not for training: integers and bits only, on a CPU, exactly what the PyTorch network computes.
+It is for inference, not for training: integers and bits only, on a CPU, with exactly the PyTorch network's results.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Step = Callable[[Bytes], npt.NDArray[Any]]
 
 
 class PackedNetwork:
-    """Packed layers one after the other; made by :func:`pack_network`.
+    """A sequence of packed layers; made by :func:`pack_network`.
 
     Parameters
     ----------
     steps : list of callables
-        Each from bits, as bytes, to bits; the last one perhaps to sums or scores.
+        Each from bits, as bytes, to bits; the last one possibly to sums or scores.
     takes_images : bool
-        Whether the first layer takes images as bytes; else it takes numbers of which the signs count.
+        Whether the first layer takes images as bytes; otherwise it uses the signs of its inputs.
     binarizes : bool
-        Whether the PyTorch network takes the signs of those numbers; else they must be ±1 already.
+        Whether the PyTorch network takes these signs itself; otherwise its inputs must already be ±1.
     gives_bits : bool
-        Whether bits come out, and are to be packed.
+        Whether the outputs are bits, to be packed.
     nbytes : int
         Bytes of all packed weights.
 
@@ -63,18 +63,18 @@ class PackedNetwork:
         self.nbytes = nbytes
 
     def __call__(self, inputs: npt.NDArray[Any]) -> PackedBits | npt.NDArray[Any]:
-        """What the network makes of its inputs.
+        """Apply the network.
 
         Parameters
         ----------
         inputs : ndarray
-            Images as uint8 (N, height, width, colours) if the network begins with a thermometer; else what the PyTorch
-            network would take, (N, channels, height, width) or (N, features).
+            Images as uint8 (N, height, width, colours) if the network starts with a thermometer; otherwise the input of
+            the PyTorch network, (N, channels, height, width) or (N, features).
 
         Returns
         -------
         PackedBits or ndarray
-            Bits (N, D) where the network ends with a sign; else sums or scores.
+            Bits (N, D) if the network ends with a sign; otherwise sums or scores.
         """
         bits = self._as_bits(np.asarray(inputs))
         parts = [self._run(bits[begin : begin + AT_ONCE]) for begin in range(0, max(1, len(bits)), AT_ONCE)]
@@ -93,7 +93,7 @@ class PackedNetwork:
             raise InputError(f"expected numbers (N, C, H, W) or (N, d); got {inputs.dtype} of shape {inputs.shape}")
         if not self.binarizes and not (np.abs(inputs) == 1).all():
             raise InputError(
-                "the first layer takes its input as it is (binarize_input=False): packed, it takes ±1 only"
+                "the first layer does not binarize its input (binarize_input=False): packed, it accepts only ±1"
             )
         bits = (inputs >= 0).astype(np.uint8)
         return np.ascontiguousarray(bits.transpose(0, 2, 3, 1)) if bits.ndim == 4 else bits
@@ -107,7 +107,7 @@ def pack_network(network: nn.Module) -> PackedNetwork:
     network : torch.nn.Module
         A :class:`BinaryClassifier`, or a `torch.nn.Sequential`, nested or not, of binary layers. Each may be followed
         by maximum pooling (2x2), then by batch normalisation, a :class:`Gain` or a :class:`LearnableThreshold`, then by
-        a :class:`Sign`, which may be left out where the next layer binarizes its input. The last one may be without.
+        a :class:`Sign`, which may be omitted if the next layer binarizes its input, and at the end.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def pack_network(network: nn.Module) -> PackedNetwork:
 
 
 def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module | None, bool]:
-    """What follows the layer `at`: the next layer's position, pooling, what is before a sign, whether there is one."""
+    """What follows the layer `at`: the next layer's position, pooling, what precedes a sign, whether there is one."""
     at += 1
     window = modules[at] if at < len(modules) else None
     pool = isinstance(window, nn.MaxPool2d)
@@ -185,7 +185,7 @@ def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module 
 
 
 def _leaves(network: nn.Module) -> Iterator[nn.Module]:
-    """The layers of nested Sequentials, in order; those without effect on a trained network left out."""
+    """The layers of nested Sequentials, in order, without those that have no effect in a trained network."""
     if isinstance(network, nn.Sequential):
         for module in network:
             yield from _leaves(module)
@@ -194,14 +194,14 @@ def _leaves(network: nn.Module) -> Iterator[nn.Module]:
 
 
 def _flatten(values: Bytes) -> Bytes:
-    """Values of maps in the order of torch, channels first; vectors as they are."""
+    """Values of maps in torch's order, channels first; vectors unchanged."""
     if values.ndim == 2:
         return values
     return np.ascontiguousarray(values.transpose(0, 3, 1, 2)).reshape(len(values), math.prod(values.shape[1:]))
 
 
 def _scale(gain: nn.Module | None, is_map: bool) -> Step:
-    """Sums as they leave the PyTorch network: times the gain, and with the channels of a map first."""
+    """Sums as the PyTorch network returns them: times the gain, and with the channels of a map first."""
 
     def scale(sums: npt.NDArray[Any]) -> npt.NDArray[Any]:
         values = sums.transpose(0, 3, 1, 2) if is_map else sums

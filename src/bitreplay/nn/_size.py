@@ -1,8 +1,8 @@
 """How large a network is: parameters, bits and multiplications, layer by layer.
 
-A binary weight takes one bit, any other parameter 32. What is left of batch normalisation before a sign is an integer
-per channel and, as a bit, its direction; other batch normalisation counts as a scale and a shift per channel, into
-which its four values can be folded.
+A binary weight takes one bit, any other parameter 32. Batch normalisation before a sign reduces to an integer per
+channel and a bit for its direction; other batch normalisation counts as a scale and a shift per channel, into which its
+four values can be folded.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SizeReport:
 
     @property
     def weight_bits(self) -> int:
-        """Bits of the binary weights alone, which is what papers on binary networks add up."""
+        """Bits of the binary weights alone, the figure that papers on binary networks report."""
         return sum(row.bits for row in self.rows if row.binary)
 
     @property
@@ -83,11 +83,11 @@ class SizeReport:
 
     @property
     def binary_macs(self) -> int:
-        """Those of them that are counts of bits."""
+        """Multiply-accumulates that are bit counts."""
         return sum(row.macs for row in self.rows if row.binary)
 
     def __add__(self, other: SizeReport) -> SizeReport:
-        """The report of two networks one after the other."""
+        """The report of two networks in sequence."""
         return SizeReport(self.rows + other.rows)
 
     def __str__(self) -> str:
@@ -116,7 +116,7 @@ def size_report(network: nn.Module, input_shape: Sequence[int]) -> SizeReport:
     Parameters
     ----------
     network : torch.nn.Module
-        Any network; layers are the modules that have parameters of their own.
+        Any network; layers are the modules with their own parameters.
     input_shape : sequence of int
         Shape of one input, without the batch: (channels, height, width), or (features,).
 
@@ -149,7 +149,7 @@ def size_report(network: nn.Module, input_shape: Sequence[int]) -> SizeReport:
             with torch.no_grad():
                 network(torch.zeros(1, *input_shape, device=device))
         except RuntimeError as error:
-            raise InputError(f"the network does not take inputs of shape {tuple(input_shape)}: {error}") from None
+            raise InputError(f"the network does not accept inputs of shape {tuple(input_shape)}: {error}") from None
     return SizeReport(tuple(rows))
 
 

@@ -1,6 +1,6 @@
 """Straight-through estimators: the forward value of a step, the gradient of something smooth.
 
-They are why what comes before the bits can be trained.
+They make the layers before the bits trainable.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _StraightThrough(torch.autograd.Function):
 
 
 class _Sign(torch.autograd.Function):
-    """Binary networks spend much of their training here: as few passes over the maps as there can be."""
+    """Binary networks spend much of their training time here, so it makes as few passes over the maps as possible."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, clip: float) -> torch.Tensor:

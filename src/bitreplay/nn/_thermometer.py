@@ -1,6 +1,6 @@
 """The first layer of a binary network: pixels in a thermometer code, convolved.
 
-It makes bits of the images themselves, so that nothing in the network is a number but sums of ±1.
+It turns the images themselves into bits, so that the network contains no numbers except sums of ±1.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def pixel_thresholds(levels: int) -> npt.NDArray[np.int64]:
 class ThermometerConv2d(BinaryConv2d):
     """A binary convolution of images whose pixels are thermometer-coded: `levels` bits for each colour.
 
-    Images are floats from 0 to 1, as `Preprocessing` with mean 0 and standard deviation 1 makes them of bytes: every
-    byte has exactly one code, as the thresholds lie half-way between bytes. Bit j of colour c is channel
+    Images are floats from 0 to 1, as `Preprocessing` with mean 0 and standard deviation 1 produces from bytes: every
+    byte has exactly one code, because the thresholds lie halfway between bytes. Bit j of colour c is channel
     ``c * levels + j``; padding has all bits +1, like white.
 
-    The code is never written down. A pixel's code depends on nothing but how many thresholds it reaches, so what a
-    pixel adds to the outputs is looked up in a table made from the weights. On a CPU that is about ten times as fast as
+    The code is never stored. A pixel's code depends only on how many thresholds it reaches, so its contribution to the
+    outputs is looked up in a table made from the weights. On a CPU that is about ten times as fast as
     the convolution of 255 channels, and exactly the same: all numbers are integers.
 
     Parameters
@@ -101,7 +101,7 @@ class ThermometerConv2d(BinaryConv2d):
         return sums.view(n, height, width, -1).permute(0, 3, 1, 2)
 
     def _table(self) -> torch.Tensor:
-        """What a pixel adds: (colour and place in the kernel, thresholds reached, output)."""
+        """The contribution of a pixel: (colour and position in the kernel, thresholds reached, output)."""
         weight = sign(self.weight, self.clip).view(self.out_channels, self.colours, self.levels, -1)
         weight = weight.permute(1, 3, 2, 0).flatten(0, 1)
         none = -weight.sum(1, keepdim=True)
@@ -109,7 +109,7 @@ class ThermometerConv2d(BinaryConv2d):
 
 
 class _SumOfRows(torch.autograd.Function):
-    """``table[rows].sum(1)``, without writing down what is summed."""
+    """``table[rows].sum(1)``, without storing the summands."""
 
     @staticmethod
     def forward(ctx: Any, table: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

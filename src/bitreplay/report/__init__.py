@@ -1,4 +1,4 @@
-"""What runs have shown, for people: tables, plots, and one HTML file that needs nothing else."""
+"""Results of runs, for people: tables, plots, and one self-contained HTML file."""
 
 from bitreplay.report._curves import draw_curves, draw_stability
 from bitreplay.report._summary import write_summary

@@ -36,7 +36,7 @@ REACH = 2 / 3  # of the best final accuracy: methods below it would squeeze all 
 
 GROUPS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("init", {"label": "Init: task 0", "color": "#0072b2", "marker": "o"}),
-    ("past", {"label": "Past: tasks between", "color": "#e69f00", "marker": "s"}),
+    ("past", {"label": "Past: tasks in between", "color": "#e69f00", "marker": "s"}),
     ("new", {"label": "New: latest task", "color": "#009e73", "marker": "^"}),
     ("all", {"label": "all classes seen", "color": INK, "linewidth": 1.2, "linestyle": (0, (4, 2))}),
 )
@@ -99,9 +99,9 @@ def _draw_panel(
 
 
 def draw_stability(methods: Sequence[MethodRuns]) -> Figure:
-    """For every method a panel: accuracy on the classes of task 0, of the tasks between, and of the newest.
+    """A panel for every method: accuracy on the classes of task 0, of the tasks in between, and of the newest.
 
-    Panels have the same scale, but for methods that collapse.
+    Panels share a scale, except for methods that collapse.
     """
     columns = min(3, len(methods))
     rows = -(-len(methods) // columns)

@@ -1,4 +1,4 @@
-"""Two maps of one method: accuracy by state and task, and who is taken for whom in the end."""
+"""Two maps of one method: accuracy by state and task, and the final confusion matrix."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def draw_tasks(method: MethodRuns) -> Figure:
 
 
 def draw_confusion(method: MethodRuns) -> Figure:
-    """Share of each true class (row) taken for each class (column) in the end, classes in learning order."""
+    """Final share of each true class (row) predicted as each class (column), classes in learning order."""
     orders = {history.classes for history in method.histories}
     shown = method if len(orders) == 1 else MethodRuns(method.name, method.seeds[:1], method.histories[:1])
     matrix, _ = shown.curves(metrics.confusion)

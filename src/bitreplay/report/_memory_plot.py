@@ -1,4 +1,4 @@
-"""Accuracy against what it costs in bits."""
+"""Accuracy against its cost in bits."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ __all__ = ["draw_memory"]
 def draw_memory(methods: Sequence[MethodRuns]) -> Figure | None:
     """Average accuracy against memory (filled) and working set (hollow), on a scale of powers of ten.
 
-    The two are not added, as what a decision reads may be the memory itself. None where there is nothing to
-    compare: one method, or nothing kept at all.
+    The two are not added, because a decision may read the memory itself. None if there is nothing to
+    compare: one method, or nothing stored at all.
     """
     near = within_reach(methods)
     sizes = {method.name: (method.memory, method.working_set) for method in near}
@@ -60,5 +60,5 @@ def draw_memory(methods: Sequence[MethodRuns]) -> Figure | None:
             [entry[2] for entry in entries],
             loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5, handletextpad=0.3, labelspacing=0.45,
         )  # fmt: skip
-        heading(made, "Average accuracy (%) against bits kept", setting_in_words(methods))
+        heading(made, "Average accuracy (%) against bits stored", setting_in_words(methods))
     return made

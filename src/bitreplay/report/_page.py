@@ -32,7 +32,7 @@ def page(
     methods : sequence of MethodRuns
         What the table shows.
     title : str
-        Stands above the page.
+        Heading of the page.
     configuration : mapping
         What was run.
     plots : sequence of Plot
@@ -49,14 +49,14 @@ def page(
         *(_method(method, [p for p in plots if p.method == method.name], drawings) for method in methods),
         "<h2>What was run</h2>",
         _configuration(configuration),
-        f"<footer>Written by bitreplay {escape(__version__)}. The figures as files are in the folder plots, "
+        f"<footer>Written by bitreplay {escape(__version__)}. The figures are also in the folder plots, "
         "the unrounded numbers in table.csv and states.csv.</footer>",
     ]
     return document(title, parts)
 
 
 def _table(methods: Sequence[MethodRuns]) -> str:
-    """All methods; what must be known of all stands above, what must be known of one beside its name."""
+    """All methods; notes on all of them above, notes on one next to its name."""
     best = {"average": leading(methods, "average"), "final": leading(methods, "final")}
     head = "".join(f'<th scope="col">{column}</th>' for column in COLUMNS)
     shared, rows = common_notes(methods), []
@@ -84,7 +84,7 @@ def _labels(notes: Mapping[str, str], *more: str) -> str:
 
 
 def _own_labels(method: MethodRuns, shared: Mapping[str, str]) -> str:
-    """What must be known of this method and not of all."""
+    """Notes on this method that do not apply to all."""
     own = {name: text for name, text in method.notes.items() if name not in shared}
     return _labels(own, *([method.bound.split(":")[0]] if method.bound else []))
 

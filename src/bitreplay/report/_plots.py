@@ -1,4 +1,4 @@
-"""All plots of a report, with the words that stand under them."""
+"""All plots of a report, with their captions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Plot", "draw_plots"]
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure, the name of its file without ending, what it shows, and the method it belongs to if it is one's own."""
+    """A figure, its file name without suffix, what it shows, and the method it belongs to, if any."""
 
     figure: Figure
     file: str
@@ -26,7 +26,7 @@ class Plot:
 
 
 def draw_plots(methods: Sequence[MethodRuns], names: Mapping[str, str]) -> list[Plot]:
-    """What can be drawn of these methods: curves need more than one state, sizes something that is kept.
+    """The plots that these methods allow: curves need more than one state, sizes something that is stored.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def draw_plots(methods: Sequence[MethodRuns], names: Mapping[str, str]) -> list[
         plots.append(Plot(draw_curves(several), "curves", words))
         words = (
             "Stability and plasticity: accuracy on the classes of the first task (Init), of the latest task (New) and "
-            "of those between (Past). Curves that lie together mean that no class pays for another."
+            "of those in between (Past). Curves that lie together mean that no class suffers for another."
         )
         plots.append(Plot(draw_stability(several), "stability", words))
     if memory := draw_memory(methods):
         words = (
-            "Average accuracy against the bits kept of old classes (filled) and the weights and factors that a "
+            "Average accuracy against the bits stored for old classes (filled) and the weights and factors that a "
             "decision reads (hollow). Up and to the left is better."
         )
         plots.append(Plot(memory, "memory", words))
@@ -57,11 +57,11 @@ def draw_plots(methods: Sequence[MethodRuns], names: Mapping[str, str]) -> list[
         if method in several:
             words = (
                 f"{method.name}: accuracy after each task (row) on each task (column). "
-                "A column that darkens downwards is forgotten."
+                "A column that darkens downwards shows forgetting."
             )
             plots.append(Plot(draw_tasks(method), f"tasks-{file}", words, method.name))
         words = (
-            f"{method.name}: what each true class (row) was taken for in the end. The colour scale is a square root."
+            f"{method.name}: what each true class (row) was predicted as in the end. The colour scale is a square root."
         )
         plots.append(Plot(draw_confusion(method), f"confusion-{file}", words, method.name))
     return plots

@@ -31,11 +31,11 @@ def write_summary(
     path : Path
         The JSON file.
     setting : mapping
-        What all runs share; what was not given is left out.
+        What all runs share; options that were not given are left out.
     command : sequence of str
         The arguments of `bitreplay`.
     **more
-        Further entries.
+        Additional entries.
 
     Examples
     --------

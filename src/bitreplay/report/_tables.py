@@ -34,7 +34,7 @@ def cells(method: MethodRuns) -> dict[str, str]:
 
 
 def markdown_table(runs: Sequence[RunResult]) -> str:
-    """A Markdown table with one row per method, and what one must know to read it.
+    """A Markdown table with one row per method, and the notes needed to read it.
 
     Examples
     --------
@@ -47,8 +47,8 @@ def markdown_table(runs: Sequence[RunResult]) -> str:
     | GBM | 85.0 | 85.0 | - | 8.0 kbit | 640 bit | 0.50 s | pretrained: ImageNet |
     <BLANKLINE>
     All methods: pretrained: ImageNet.
-    Accuracy and forgetting in %. One seed (0): the spread is not known, and no best is marked.
-    20 test samples in the end: an accuracy may be off by 16.0 points; smaller differences mean nothing.
+    Accuracy and forgetting in %. One seed (0): the spread is unknown, and no best is marked.
+    20 test samples in the end: an accuracy may be off by 16.0 points; smaller differences are not meaningful.
     <BLANKLINE>
     """
     methods = gather(runs)
@@ -132,10 +132,10 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
     ───────────────────────────────────────────────────────────────
     GBM        85.0   85.0           -  8.0 kbit  640 bit    0.50 s
     <BLANKLINE>
-    Accuracy and forgetting in %. One seed (0): the spread is not known, and no best
-    is marked.
+    Accuracy and forgetting in %. One seed (0): the spread is unknown, and no best is
+    marked.
     20 test samples in the end: an accuracy may be off by 16.0 points; smaller
-    differences mean nothing.
+    differences are not meaningful.
     """
     try:
         from rich import box
@@ -163,7 +163,7 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
 
 
 def _best(methods: Sequence[MethodRuns]) -> dict[str, frozenset[str]]:
-    """Who is marked, by column."""
+    """The marked methods, by column."""
     return {"average": leading(methods, "average"), "final": leading(methods, "final")}
 
 

@@ -17,18 +17,18 @@ __all__ = ["write_report"]
 
 
 def write_report(runs: Sequence[RunResult], folder: Path, title: str, configuration: Mapping[str, Any]) -> Path:
-    """Write tables, plots and one HTML page that needs no other file.
+    """Write tables, plots and one self-contained HTML page.
 
     Parameters
     ----------
     runs : sequence of RunResult
         Runs of one name and different seeds are one method: mean and standard deviation are taken over them.
     folder : Path
-        Made if it is not there. Gets `report.html`, `table.md`, `table.csv`, `states.csv` and the folder `plots`.
+        Created if missing. Receives `report.html`, `table.md`, `table.csv`, `states.csv` and the folder `plots`.
     title : str
-        Stands above the page.
+        Heading of the page.
     configuration : mapping
-        What was run, for people who want to run it again; may be nested.
+        What was run, so that it can be repeated; may be nested.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def write_report(runs: Sequence[RunResult], folder: Path, title: str, configurat
     (folder / "plots").mkdir(parents=True, exist_ok=True)
     for plot in plots:
         write_bytes(folder / "plots" / f"{plot.file}.svg", texts[plot.file].encode())
-        if plot.method is None:  # of every method's own maps the SVG must do: there are many
+        if plot.method is None:  # maps of single methods are SVG only: there are many
             write_bytes(folder / "plots" / f"{plot.file}.png", png(plot.figure))
     for name, text in (("table.md", markdown_table), ("table.csv", csv_table), ("states.csv", states_csv)):
         write_bytes(folder / name, text(runs).encode())
@@ -71,7 +71,7 @@ def write_report(runs: Sequence[RunResult], folder: Path, title: str, configurat
 
 
 def file_names(methods: Sequence[MethodRuns]) -> dict[str, str]:
-    """A name for files for every method.
+    """A file name for every method.
 
     Examples
     --------

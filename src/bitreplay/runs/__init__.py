@@ -1,4 +1,4 @@
-"""Runs: one learner through one scenario in a folder of its own, and many of them side by side."""
+"""Runs: one learner through one scenario, in its own folder, and comparisons of many."""
 
 from bitreplay.runs._compare import compare_learners
 from bitreplay.runs._comparisons import COMPARISONS as COMPARISONS

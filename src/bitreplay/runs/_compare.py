@@ -1,14 +1,16 @@
 """A comparison: several learners with several seeds on one setting, on this machine or on a cluster.
 
 The encoder is trained and its features are computed once, before the learners start; then every (learner, seed) is a
-run of its own, and an interrupted comparison goes on with those that are missing.
+separate run, and an interrupted comparison resumes with those that are missing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
@@ -40,13 +42,13 @@ def compare_learners(
     Parameters
     ----------
     setting : Setting
-        What all share.
+        What all runs share.
     specifications : sequence of Specification
         The learners.
     seeds : sequence of int
         Seeds of the learners.
     output : Path
-        The runs' folders go there.
+        Folder for the runs.
     train_accuracy : bool
         Also measure accuracy on the training samples of all classes seen.
     n_jobs : int
@@ -88,16 +90,16 @@ def compare_learners(
     output = Path(output).absolute()  # workers may have another working directory
     with _workers(dask, n_jobs):
         # Workers load data and encoder from the cache by themselves: sending them would copy all images.
-        run = run_learner if dask is not None else _run_in_worker
+        run = run_learner if dask is not None else partial(_run_in_worker, os.getpid())
         jobs = (delayed(run)(setting, *cell, output, train_accuracy=train_accuracy) for cell in grid)
         return _collect(Parallel(return_as="generator")(jobs), on_run)
 
 
 def _run_in_worker(
-    setting: Setting, specification: Specification, seed: int, output: Path, *, train_accuracy: bool
+    parent: int, setting: Setting, specification: Specification, seed: int, output: Path, *, train_accuracy: bool
 ) -> RunFolder:
     """A run in a process of this machine, which ends with the one that asked for it."""
-    end_with_parent()
+    end_with_parent(parent)
     return run_learner(setting, specification, seed, output, train_accuracy=train_accuracy)
 
 
@@ -112,7 +114,7 @@ def _collect(runs: Iterable[RunFolder], on_run: Callable[[RunFolder], None] | No
 
 @contextlib.contextmanager
 def _workers(dask: str | None, n_jobs: int) -> Iterator[None]:
-    """Where joblib's jobs run."""
+    """The backend that runs joblib's jobs."""
     if dask is None:
         with parallel_config(backend="loky", n_jobs=n_jobs), warnings.catch_warnings():
             # Workers whose memory has grown are replaced between two runs, and joblib warns of it: nothing is lost.

@@ -1,4 +1,4 @@
-"""Comparisons by name: the setting and the learners of a table of the paper, at the scale of the machine at hand."""
+"""Comparisons by name: the setting and the learners of a table of the paper, at a scale the machine can handle."""
 
 from __future__ import annotations
 

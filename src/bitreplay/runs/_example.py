@@ -20,7 +20,7 @@ __all__ = ["small_example"]
 
 @contextmanager
 def small_example() -> Iterator[tuple[Setting, Path]]:
-    """Three digits in two tasks with an untrained network as encoder, and a folder for runs; all is gone afterwards."""
+    """Three digits in two tasks with an untrained network as encoder, and a folder for runs; all temporary."""
     options, blank = {"width": 2, "in_channels": 1}, np.zeros(0, np.float32)
     network = TrainedNetwork(
         SmallCNN(**options), None, blank, blank, Preprocessing(), np.arange(2), {}, "untrained", "small_cnn", options

@@ -1,4 +1,4 @@
-"""The folder of a run: what is in it, and which runs there are."""
+"""The folder of a run: its contents, and how to find runs."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ class RunFolder:
 
     @property
     def name(self) -> str:
-        """What a table calls the run's method: the learner and the options that were given."""
+        """The method's name in tables: the learner and the given options."""
         return str(self.config["learner"])
 
     def memory(self) -> BinaryMemory:
-        """The binary memory that it ended with, of methods that have one."""
+        """The final binary memory, for methods that have one."""
         return BinaryMemory.load(self.path / MEMORY)
 
     def result(self) -> RunResult:
-        """The run as a report wants it."""
+        """The run as a report needs it."""
         if self.history is None:
             raise InputError(f"the run in {self.path} has not finished any task yet")
         return RunResult(self.name, int(self.config["seed"]), self.history)
@@ -101,7 +101,7 @@ def find_runs(paths: Iterable[str | os.PathLike[str]]) -> list[RunFolder]:
 
 
 def results_of(runs: Sequence[RunFolder]) -> list[RunResult]:
-    """Runs as a report wants them; if they differ in more than learner and seed, that becomes part of their names.
+    """Runs as a report needs them; differences beyond learner and seed become part of their names.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Options in a word: how a learner or an encoder is written on the command line and in `config.yaml`."""
+"""Options in one word: how a learner or an encoder is written on the command line and in `config.yaml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepared: the place in which learners run, with a setting's tasks, and an encoder or a network to train."""
+"""Prepared: what learners need to run, with a setting's tasks, and an encoder or a network to train."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["Prepared"]
 
 
 class Prepared:
-    """A setting's tasks, and its encoder from when somebody needs it: before, it may have to be trained.
+    """A setting's tasks, and its encoder, made on first use because it may have to be trained.
 
     Parameters
     ----------
     setting : Setting
-        What is prepared.
+        The setting to prepare.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Prepared:
         return self.encoder_for("bits")
 
     def training_context(self) -> TrainingContext:
-        """What methods that train a network of their own are given."""
+        """The context for methods that train their own network."""
         return self.setting.training_context()
 
     def encoder_for(self, uses: Uses) -> Encoder:

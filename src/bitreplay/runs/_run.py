@@ -1,9 +1,9 @@
-"""A run: one learner through one scenario, in a folder from which it can go on after a kill.
+"""A run: one learner through one scenario, in a folder from which it can resume after being killed.
 
 The folder holds `config.yaml` (enough to run it again: ``bitreplay run --config``), `history.json`, `log.csv`, for
-methods with a binary memory `memory.safetensors`, and while it lasts `checkpoint.safetensors`: the learner's state and
-the history up to it in one file, so that the two always fit together. A run without a checkpoint begins again, and ends
-with the same numbers.
+methods with a binary memory `memory.safetensors`, and while it runs `checkpoint.safetensors`: the learner's state and
+the history up to it in one file, so that the two always match. A run without a checkpoint starts over, and ends with
+the same numbers.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ def run_learner(
     on_state: Callable[[int, History], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> RunFolder:
-    """Take a learner through a setting's scenario; go on with a run that was interrupted, return one that is finished.
+    """Run a learner through a setting's scenario; resume an interrupted run, return a finished one.
 
     Parameters
     ----------
     setting, specification, seed
         What to run. The seed is the learner's.
     output : Path
-        The run gets a folder of its own in it, named after what determines the result.
+        The run gets its own subfolder, named after everything that determines the result.
     train_accuracy : bool
         Also measure accuracy on the training samples of all classes seen.
     prepared : Prepared, optional
-        The setting's tasks and encoder, where the caller has them already.
+        The setting's tasks and encoder, if the caller already has them.
     on_state : callable, optional
         Called after every task.
     checkpoint_seconds : float
@@ -117,7 +117,7 @@ def find_run(
 
 
 def _folder(prepared: Prepared, specification: Specification, seed: int, output: Path, train_accuracy: bool) -> Path:
-    """A name that people can read, with a hash of everything that determines the result."""
+    """A readable name, with a hash of everything that determines the result."""
     key = caches.key(
         setting=prepared.setting.determinants(),
         data=prepared.scenario.dataset.fingerprint,
@@ -155,6 +155,6 @@ def _resume(path: Path, learner: Learner) -> History | None:
     except FileNotFoundError:  # none yet, or the same run has just been finished by another process
         return None
     except (BitreplayError, KeyError) as error:  # damaged, or of another version: the result is the same from task 0 on
-        warnings.warn(f"the run begins again: {path} cannot be used ({error})", stacklevel=3)
+        warnings.warn(f"the run starts over: {path} cannot be used ({error})", stacklevel=3)
         return None
     return history

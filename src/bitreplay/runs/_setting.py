@@ -1,4 +1,4 @@
-"""Setting: everything about an experiment but the learner: the data, its tasks, and the encoder.
+"""Setting: everything about an experiment except the learner: the data, its tasks, and the encoder.
 
 All learners of a comparison share one setting, and with it the decoded images, the trained backbone and its features.
 """
@@ -31,7 +31,7 @@ __all__ = ["NOT_RESULTS", "Setting"]
 
 PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
-NOT_PLAIN = "after its phase with a thermometer: no plain one is there"
+NOT_PLAIN = "after its phase with a thermometer: no plain network available"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
 LATER: dict[str, tuple[Any, ...]] = {"classes": (None,), "every": (1,), "training": (None, {})}  # older runs stay found
 
@@ -45,7 +45,7 @@ class Setting:
     dataset : str
         A known name (`bitreplay data` lists them), a folder of images, or the name of a Hugging Face data set.
     image_size : int, optional
-        Decode images to squares of so many pixels.
+        Decode images to squares with sides of this many pixels.
     every : int
         Of CORe50's videos, use every n-th frame.
     tasks : int, optional
@@ -59,25 +59,25 @@ class Setting:
     order : int or list of int, optional
         Class order: a seed, the classes themselves, or null for the order of the data set.
     classes : int, optional
-        Only the first so many classes of that order.
+        Use only this many classes, the first in that order.
     samples_per_class : int, optional
         Few-shot learning: training samples per class in the tasks after task 0.
     encoder : str, optional
         `efficientnet_lite0` or `quicknet_large` (pretrained on ImageNet), a network to be trained on task 0
-        (`resnet18`, `small_cnn`, `binary_vgg`), or a folder that `bitreplay train` wrote. A name may have options:
+        (`resnet18`, `small_cnn`, `binary_vgg`), or a folder written by `bitreplay train`. A name may carry options:
         `resnet18:width=64`. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
     preset : str, optional
         How an encoder is trained: `cpu`, `paper`, `digits`, `small`, `cpu_binary` or, for a small `quicknet` with
         random weights, `cpu_hybrid`. By default `cpu_binary` for `binary_vgg`, `digits` for digits, else `cpu`.
         Methods that train the whole network all train alike within it, or with `paper` each as its authors did.
     binarizer : {"thermometer", "heaviside", "native", "none"}
-        What an encoder is trained with. The features of `binary_vgg` are bits already: for it, the default is `native`.
+        What an encoder is trained with. The features of `binary_vgg` are already binary: its default is `native`.
     p : int
-        Thermometer bits per feature of an encoder that is trained here.
+        Thermometer bits per feature of an encoder to be trained.
     f : int
-        Width factor of a Heaviside binarizer that is trained here.
+        Width factor of a Heaviside binarizer to be trained.
     training_seed : int
-        Seed of the encoder's training, apart from those of the class order and of the learner.
+        Seed of the encoder's training, separate from those of the class order and the learner.
     accelerator : str
         Where the encoder is trained and runs: `auto`, `cpu`, `cuda`, `mps`.
     devices : int
@@ -85,7 +85,7 @@ class Setting:
     precision : str
         Arithmetic of its training, as in Lightning Fabric.
     training : TrainingChanges, optional
-        Options of its training that differ from the preset's. Methods that train the whole network follow them too.
+        Options of its training that differ from the preset's. They also apply to methods that train the whole network.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Setting:
         name = self.encoder_name
         if name not in BACKBONES and not (Path(name) / NETWORK).is_file():
             raise InputError(
-                f"encoder must be one of {', '.join(BACKBONES)}, or a folder that `bitreplay train` wrote; got {name!r}"
+                f"encoder must be one of {', '.join(BACKBONES)}, or a folder written by `bitreplay train`; got {name!r}"
             )
         _ = self.training_options  # wrong ones are refused now, and not when the data has been read
 
@@ -135,7 +135,7 @@ class Setting:
 
     @property
     def backbone_options(self) -> dict[str, Any]:
-        """Options of the backbone: what the preset was made for, if it was made for this one, and what was given."""
+        """Options of the backbone: those of the preset, if it was made for this backbone, and those given."""
         name, given = self._encoder
         made_for, options = PRESET_BACKBONES[self.preset_name]
         return {**(options if name == made_for else {}), **given}
@@ -154,7 +154,7 @@ class Setting:
 
     @property
     def training_options(self) -> TrainingOptions:
-        """How the encoder is trained: as the preset says, but for what was given one by one."""
+        """How the encoder is trained: as in the preset, except for options given individually."""
         return PRESETS[self.preset_name].changed(self.training or {})
 
     @property
@@ -172,13 +172,13 @@ class Setting:
         return self.encoder_name in BACKBONES and not pretrained_on(self.encoder_name, self.backbone_options)
 
     def check_trains(self) -> None:
-        """Refuse an encoder that is given, not trained."""
+        """Refuse an encoder that is not trained here."""
         if not self.trains:
-            why = "comes with its weights" + (" and takes no training options" if self.training else "")
+            why = "comes with weights" + (" and takes no training options" if self.training else "")
             raise InputError(f"{self.encoder_name} {why}; choose one to train, such as resnet18")
 
     def determinants(self) -> dict[str, Any]:
-        """All that results depend on; a trained network counts by its content, not by where it is."""
+        """Everything that results depend on; a trained network counts by its content, not its location."""
         given = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
         what = {name: value for name, value in given.items() if value not in LATER.get(name, ())}
         name = self.encoder_name
@@ -204,7 +204,7 @@ class Setting:
         )
 
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
-        """The encoder's network after its training on task 0, from the cache if it was trained before."""
+        """The encoder's network after training on task 0, from the cache if already trained."""
         self.check_trains()
         return train_base(
             scenario[0],
@@ -223,22 +223,22 @@ class Setting:
         )
 
     def training_context(self) -> TrainingContext:
-        """What methods that train a network of their own are given: the encoder, or the one the preset is made for."""
+        """The network for methods that train their own: the encoder's, or the one the preset is made for."""
         made_for, options = PRESET_BACKBONES[self.preset_name]
         name, options = (self.encoder_name, self.backbone_options) if self.encoder else (made_for, options)
         if name not in BACKBONES or BACKBONES[name].pretrained or BACKBONES[name].binary:
             raise InputError(
-                f"methods that train the whole network begin with one that is not trained, such as resnet18; "
+                f"methods that train the whole network start from an untrained one, such as resnet18; "
                 f"got the encoder {name!r}"
             )
         as_published = self.preset_name == "paper" and not self.training
         return TrainingContext(name, options, None if as_published else self.training_options, self._device)
 
     def make_encoder(self, scenario: Scenario, uses: Uses = "bits", *, progress: bool = True) -> Encoder:
-        """The encoder, trained if need be.
+        """The encoder, trained if necessary.
 
-        Methods on features get the network as it was before it was trained to live with a thermometer, where there is
-        one: what a phase that they do not need has done to it is not their loss.
+        Methods on features get the network from before the phase with a thermometer, if there is one: a phase that they
+        do not need should not count against them.
         """
         if self.trains:
             plain = uses == "features" and self.binarizer == "thermometer" and not self._is_binary
@@ -254,7 +254,7 @@ class Setting:
         unseen = set(scenario[0].classes.tolist()) ^ set(trained.classes.tolist())
         if unseen:
             raise InputError(
-                f"the network in {self.encoder_name} was trained on other classes than task 0 has: "
+                f"the network in {self.encoder_name} was trained on classes that differ from task 0: "
                 f"{sorted(unseen)[:10]} are in one of them only. Use the same data set, order and base"
             )
         if uses == "features" and isinstance(trained.binarizer, Thermometer):

@@ -1,4 +1,4 @@
-"""Specification: which learner, with which options; as text, and as the object that the text means.
+"""Specification: which learner, with which options; as text, and as the object it denotes.
 
 On the command line and in `config.yaml` a learner is a word, `GBM`, or a word with options, `GBM:head=replay,bits=8`.
 """
@@ -22,7 +22,7 @@ __all__ = ["Specification"]
 
 @dataclass(frozen=True)
 class Specification:
-    """A learner by name, and the options that were given for it.
+    """A learner by name, and its given options.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Specification:
 
     @classmethod
     def parse(cls, text: str, more: Mapping[str, str] | None = None) -> Specification:
-        """Read ``NAME`` or ``NAME:option=value,option=value``, and more options as text, which win.
+        """Read ``NAME`` or ``NAME:option=value,option=value``, and more options as text, which take precedence.
 
         Examples
         --------
@@ -56,21 +56,21 @@ class Specification:
         return options_text(self.name, self.options)
 
     def all_options(self) -> dict[str, Any]:
-        """Every option but the seed, with the defaults of those that were not given."""
+        """Every option except the seed, with defaults for those not given."""
         known = inspect.signature(LEARNERS[self.name]).parameters
         return {option: self.options.get(option, known[option].default) for option in known if option != "seed"}
 
     @cached_property
     def about(self) -> Method:
-        """One that was made with these options, to be asked about itself: what it uses, whether it is random."""
+        """An instance with these options, to query what it uses and whether it is random."""
         return self.make(0)
 
     def make(self, seed: int) -> Method:
-        """The method, which has neither encoder nor network yet."""
+        """The method, without an encoder or network."""
         known = [option for option in inspect.signature(LEARNERS[self.name]).parameters if option != "seed"]
         for option in self.options:
             if option == "seed":
-                raise InputError(f"the seed is no option of {self.name}: it is given beside the learner")
+                raise InputError(f"the seed is not an option of {self.name}: it is given separately")
             if option not in known:
                 raise InputError(
                     f"{self.name} has no option {option!r}; it has {', '.join(known)}{_hint(option, known)}"
@@ -79,12 +79,12 @@ class Specification:
         return made
 
     def learner(self, prepared: Prepared, seed: int) -> Learner:
-        """The learner of images, on the setting's encoder or with a network of its own."""
+        """The learner of images, on the setting's encoder or with its own network."""
         return self.make(seed).learner_in(prepared)
 
 
 def _hint(given: str, known: Iterable[str]) -> str:
-    """The nearest right name, whatever its case."""
+    """The closest valid name, ignoring case."""
     names = {name.lower(): name for name in known}
     near = difflib.get_close_matches(given.lower(), names, 1)
     return f"; did you mean {names[near[0]]}?" if near else ""

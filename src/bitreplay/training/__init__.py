@@ -1,4 +1,4 @@
-"""Training on task 0: the backbone, with the binarizer that it has to live with."""
+"""Training on task 0: the backbone together with its binarizer."""
 
 from bitreplay.training._augmentation import PaperAugmentation as PaperAugmentation
 from bitreplay.training._augmentation import StrongAugmentation as StrongAugmentation

@@ -1,8 +1,8 @@
 """Augmentation: random variants of training images, made batch by batch on the device that trains.
 
-It stands between the stored images and a backbone in training; it is never used for test images. kornia does the work.
-kornia takes no generator, so every call runs in a random state of its own, seeded by the caller: the same seed gives
-the same variants, whatever was drawn before, and the global random state is left as it was.
+It is applied to stored images before a backbone in training; never to test images. kornia does the work.
+kornia takes no generator, so every call runs in its own random state, seeded by the caller: the same seed gives the
+same variants, regardless of earlier draws, and the global random state is not changed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ TRANSLATION = 4  # sec. 4.1: "4-pixel translations"
 
 
 class _Augmentation:
-    """kornia's random operations, one after the other, each with its own draw for every image."""
+    """kornia's random operations, one after another, each with its own draw for every image."""
 
     def __init__(self, operations: Sequence[Any]) -> None:
         self._operations = operations
 
     def __call__(self, images: torch.Tensor, *seed: int) -> torch.Tensor:
-        """Variants of images (N, C, H, W) with values from 0 to 1, in their shape; `seed` is any list of integers."""
+        """Variants of images (N, C, H, W) in [0, 1], of the same shape; `seed` is any list of integers."""
         devices = [images.device] if images.device.type != "cpu" else []
         with torch.random.fork_rng(devices=devices, device_type=devices[0].type if devices else "cuda"):
             torch.manual_seed(mix_seed(*seed))
@@ -37,7 +37,7 @@ class _Augmentation:
 
 
 class PaperAugmentation(_Augmentation):
-    """What the paper trains with: horizontal flips, translations by up to 4 pixels and random contrast (sec. 4.1).
+    """The paper's augmentation: horizontal flips, translations by up to 4 pixels and random contrast (sec. 4.1).
 
     Parameters
     ----------

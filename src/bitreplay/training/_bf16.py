@@ -1,7 +1,7 @@
-"""Whether this CPU can multiply bfloat16 numbers: asked once per machine, in a process that may die of the question.
+"""Whether this CPU can multiply bfloat16 numbers: tested once per machine, in a process that may crash.
 
 Some hypervisors pass AMX through but hide its description. There the first bfloat16 product of torch ends the process
-with "Illegal instruction", which no `try` can catch; so a child process tries it before anything long begins.
+with "Illegal instruction", which no `try` can catch; so a child process tries it before any long computation starts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def bf16_works(command: Sequence[str] | None = None) -> bool:
     Parameters
     ----------
     command : sequence of str, optional
-        What is run to find out; it works if that ends with 0. By default, a few products in Python.
+        The command to test with; exit code 0 means that it works. By default, a few products in Python.
 
     Examples
     --------

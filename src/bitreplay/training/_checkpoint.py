@@ -1,7 +1,7 @@
-"""Checkpoints: where a training stands, in one file, so that it can go on after a kill at any moment.
+"""Checkpoints: the progress of a training in one file, so that it can resume after being killed at any moment.
 
-A checkpoint is a safetensors file with JSON metadata and a checksum, written beside the old one and then renamed: there
-is always one that is whole. Nothing in it is pickled. It holds the network, the optimizer's state and the position.
+A checkpoint is a safetensors file with JSON metadata and a checksum, written next to the old one and then renamed:
+there is always a complete one. Nothing in it is pickled. It holds the network, the optimizer's state and the position.
 Neither a learning-rate scheduler nor a random generator has a state to save: the learning rate is a function of the
 position, and every random number comes from a seed made of (seed, phase, epoch, step).
 """
@@ -32,7 +32,7 @@ STATE = ("momentum_buffer", "step", "exp_avg", "exp_avg_sq")  # what SGD and Ada
 
 @dataclass
 class Position:
-    """How far a phase has come: the next epoch to train, and what was measured before it."""
+    """Progress of a phase: the next epoch to train, and the measurements before it."""
 
     epoch: int = 0
     rows: list[dict[str, Any]] = field(default_factory=list)  # of log.csv, one per epoch
@@ -40,14 +40,14 @@ class Position:
 
 
 def as_arrays(module: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
-    """All tensors of a module as arrays, named as in its `state_dict` behind a prefix."""
+    """All tensors of a module as arrays, named as in its `state_dict` with a prefix."""
     return {prefix + name: value.contiguous().cpu().numpy() for name, value in module.state_dict().items()}
 
 
 def write_checkpoint(
     folder: Path, key: str, position: Position, network: nn.Module, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Replace the checkpoint in `folder`; killed in the middle, the old one is still there."""
+    """Replace the checkpoint in `folder`; if killed in the middle, the old one remains."""
     tensors: Tensors = as_arrays(network, NETWORK)
     for index, parameter in enumerate(_parameters(optimizer)):
         for name, value in optimizer.state[parameter].items():
@@ -57,7 +57,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
-    """Bring network and optimizer to where the checkpoint in `folder` stands; without one, to the beginning."""
+    """Restore network and optimizer from the checkpoint in `folder`; without one, start from the beginning."""
     path = folder / CHECKPOINT
     if not path.exists():
         return Position()
@@ -89,7 +89,7 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Remove the checkpoint, and what a process killed while writing one left behind."""
+    """Remove the checkpoint, and any leftovers of a process killed while writing one."""
     remove_stray_parts(folder)
     (folder / CHECKPOINT).unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Carry out a phase of the training on the devices there are, in one process or several, and write down the network."""
+"""Run a phase of the training on the available devices, in one process or several, and save the network."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Precision = Literal["32-true", "bf16-mixed"]
 
 @dataclass(frozen=True)
 class Hardware:
-    """Where a training runs, and what it shows; none of it changes the result but the precision."""
+    """Where a training runs, and what it shows; only the precision affects the result."""
 
     accelerator: str
     devices: int
@@ -61,7 +61,7 @@ def launch(
     network = first_network(subject, phase.binarizer) if start is None else next_network(start, subject, phase)
     data = (*_arrays(task.train, task.classes), *_arrays(task.test, task.classes))
     job = Job(network, phase, options, prepared, *data, subject.seed, folder, key, hardware.progress)
-    # What the file says beside what the training finds out.
+    # What the file says besides what the training measures.
     about = (subject.name, dict(subject.backbone_options), dict(description))
     before = {} if start is None else start.accuracy
 
@@ -80,12 +80,12 @@ def launch(
     )
     work = partial(_train_and_save, job=job, classes=task.classes, about=about, before=before)
     with ending_children():
-        fabric.launch(partial(_in_child, work) if strategy == "ddp_spawn" else work)
+        fabric.launch(partial(_in_child, os.getpid(), work) if strategy == "ddp_spawn" else work)
 
 
-def _in_child(work: Callable[[Any], None], fabric: Any) -> None:
+def _in_child(parent: int, work: Callable[[Any], None], fabric: Any) -> None:
     """What a process for one device does: nothing that its parent does not live to see."""
-    end_with_parent()
+    end_with_parent(parent)
     work(fabric)
 
 
@@ -126,6 +126,6 @@ def _train_and_save(
 
 
 def _arrays(samples: Samples, classes: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Images, and the place of each one's class among `classes`."""
+    """Images, and the position of each one's class in `classes`."""
     place = {int(label): index for index, label in enumerate(classes)}
     return samples.images, np.array([place[int(label)] for label in samples.labels], dtype=np.int64)

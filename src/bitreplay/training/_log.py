@@ -1,4 +1,4 @@
-"""What a training tells: `log.csv`, TensorBoard if it is installed, and a progress bar with the time left."""
+"""The output of a training: `log.csv`, TensorBoard if installed, and a progress bar with the time left."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 class TrainingLog:
-    """Receives the work done while an epoch lasts, and all rows after each epoch."""
+    """Receives the work done during an epoch, and all rows after each epoch."""
 
     def __init__(self, path: Path, bar: Any, writer: Any) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class TrainingLog:
         self._writer = writer
 
     def advance(self, work: int, text: str) -> None:
-        """Move the progress bar by `work`, and say what is going on."""
+        """Advance the progress bar by `work`, and show the current activity."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], advance=work, description=text)
 
@@ -61,7 +61,7 @@ class TrainingLog:
 def training_log(
     folder: Path, work: Sequence[int], done: int, *, tensorboard: bool, progress: bool
 ) -> Iterator[TrainingLog]:
-    """A log in `folder` for a training whose epochs cost `work` each, and of which `done` are already there."""
+    """A log in `folder` for a training whose epochs cost `work` each, with `done` of them completed."""
     with ExitStack() as stack:
         writer = bar = None
         if tensorboard:

@@ -1,6 +1,6 @@
 """The training loop: one phase of task 0, from the first step to the last.
 
-It trains the whole line. Read it from top to bottom: `train` runs the epochs, `_train_epoch` the steps of one,
+It trains the whole network. Read it from top to bottom: `train` runs the epochs, `_train_epoch` the steps of one,
 `_evaluate` measures. Lightning Fabric knows the device, the precision and the other processes; every random number
 comes from (seed, phase, epoch, step).
 """
@@ -37,7 +37,7 @@ ORDER, AUGMENTATION, LAYERS = range(3)  # what a seed is for
 
 @dataclass(frozen=True)
 class Job:
-    """All that a phase of the training needs, in one piece that can be sent to other processes."""
+    """Everything a phase of the training needs, in one object that can be sent to other processes."""
 
     network: Network
     phase: Phase
@@ -54,33 +54,33 @@ class Job:
 
     @property
     def batch_size(self) -> int:
-        """Images per step; all there are, if they are fewer than the options ask for."""
+        """Images per step; all of them, if there are fewer than the options request."""
         return min(self.options.batch_size, len(self.train_images))
 
     @property
     def steps(self) -> int:
-        """Steps per epoch; images that do not fill a batch wait for the next epoch's order."""
+        """Steps per epoch; images that do not fill a batch wait for the next epoch."""
         return len(self.train_images) // self.batch_size
 
     def rate_at(self, epoch: float) -> float:
-        """Learning rate after so many epochs of the phase."""
+        """Learning rate after this many epochs of the phase."""
         phase = self.phase
         return self.options.rate_at(phase.schedule, phase.learning_rate, epoch, phase.epochs)
 
     def image_size(self, epoch: int) -> int | None:
-        """Size that images have in an epoch; None leaves them as they are."""
+        """Size of images in an epoch; None leaves them unchanged."""
         growing = self.options.image_size_at(epoch, self.phase.epochs) if self.phase.number == 0 else None
         return growing or self.preprocessing.size
 
     def work(self, epoch: int) -> int:
-        """What one step of an epoch costs, up to a factor: its pixels."""
+        """Cost of one step of an epoch, up to a factor: its pixels."""
         size = self.image_size(epoch)
         height, width = self.train_images.shape[1:3] if size is None else (size, size)
         return int(self.batch_size * height * width)
 
 
 def train(fabric: Fabric, job: Job) -> tuple[Network, dict[str, float | None]]:
-    """Train, or go on from the checkpoint in the job's folder; returns the network and its accuracies.
+    """Train, or resume from the checkpoint in the job's folder; returns the network and its accuracies.
 
     Every process of a distributed training calls this; the first one measures, logs and writes checkpoints.
     """
@@ -122,9 +122,9 @@ def train(fabric: Fabric, job: Job) -> tuple[Network, dict[str, float | None]]:
 
 
 def _optimizer(network: Network, options: TrainingOptions) -> torch.optim.Optimizer:
-    """Adam, or SGD whose weight decay pulls on matrices and kernels only.
+    """Adam, or SGD whose weight decay applies to matrices and kernels only.
 
-    It does not pull on biases and batch normalisation, nor on latent binary weights, of which only the sign counts;
+    It does not apply to biases and batch normalisation, nor to latent binary weights, of which only the sign matters;
     those are clipped after each step instead.
     """
     parameters = list(network.parameters())
@@ -192,7 +192,7 @@ def _train_epoch(
 
 
 def _evaluate(fabric: Fabric, job: Job, network: Network, images: torch.Tensor, labels: torch.Tensor) -> float | None:
-    """Share of right answers; None without test images."""
+    """Accuracy; None without test images."""
     if not len(images):
         return None
     network.eval()
@@ -215,7 +215,7 @@ def _augmentation(options: TrainingOptions, image_shape: tuple[int, ...]) -> Any
 
 
 def _forked_random_state(device: torch.device) -> Any:
-    """A context whose random numbers leave the global random state as it was."""
+    """A context whose random numbers do not change the global random state."""
     if device.type == "cpu":
         return torch.random.fork_rng(devices=[])
     return torch.random.fork_rng(devices=[device], device_type=device.type)

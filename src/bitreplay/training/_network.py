@@ -38,7 +38,7 @@ class Network(nn.Module):
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the training with one learning-rate schedule."""
+    """A part of the training with one learning-rate schedule."""
 
     name: str
     number: int  # 0 or 1: the random numbers of a phase are its own
@@ -51,7 +51,7 @@ class Phase:
 def phases_of(options: TrainingOptions, binarizer: BinarizerName) -> tuple[Phase, ...]:
     """The phases of the training: two with a thermometer, one otherwise (sec. 3.3).
 
-    A thermometer is put in after the first, whether the second has any epochs or not.
+    A thermometer is inserted after the first, even if the second has no epochs.
     """
     first = ("plain", 0, options.epochs, options.learning_rate, options.schedule)
     second = (1, options.ste_epochs, options.ste_learning_rate, options.ste_schedule)

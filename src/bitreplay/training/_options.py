@@ -1,6 +1,6 @@
 """How task 0 is trained: the options, and the learning rates that follow from them.
 
-They govern the training of the backbone, the only part that is ever trained for long.
+They govern the training of the backbone, the only lengthy training.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HeadForm = Literal["linear", "binary"]
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """Everything about the training but the network; the defaults are the paper's.
+    """Everything about the training except the network; the defaults are the paper's.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class TrainingOptions:
     nesterov : bool
         As in `torch.optim.SGD`.
     weight_decay : float
-        As in `torch.optim.SGD`, but biases and batch normalisation are left alone.
+        As in `torch.optim.SGD`, but not applied to biases and batch normalisation.
     schedule : {"steps", "one_cycle", "cosine"}
         Learning rate over the first phase: times `step_factor` every `step_every` epochs; a linear rise over the first
         `warmup` of the phase and a half cosine down to zero; or that half cosine alone.
@@ -52,26 +52,26 @@ class TrainingOptions:
     step_every : int
         Epochs between two steps of the learning rate.
     step_factor : float
-        What the learning rate is multiplied by at each step.
+        Factor of the learning rate at each step.
     warmup : float
         Share of a phase in which the learning rate of `one_cycle` rises.
     augmentation : {"none", "paper", "strong"}
-        How training images are varied, as `bitreplay.data` describes it.
+        How training images are varied.
     image_sizes : tuple of int
-        Images are trained at these sizes in turn, each for an equal share of the first phase; the last one is that of
-        the second phase and of all use afterwards. Empty: as they are.
+        Images are trained at these sizes in turn, each for an equal share of the first phase; the last one is also
+        used for the second phase and afterwards. Empty: unchanged.
     label_smoothing : float
         As in `torch.nn.functional.cross_entropy`.
     evaluate_every : int
-        Test accuracy is measured every so many epochs, and at the end of a phase.
+        Number of epochs between measurements of test accuracy, which is also measured at the end of a phase.
     optimizer : {"sgd", "adam"}
         Adam is for networks with binary weights; it uses neither momentum nor weight decay. Latent binary weights are
         clipped after every step of either, and never decay.
     head : {"linear", "binary"}
         G: a linear layer, or one with binary weights (`bitreplay.nn.BinaryClassifier`).
     continued : bool
-        Train the second phase without a binarizer too, where there is none: the control that shows what the phase adds
-        by being more training.
+        Train the second phase even without a binarizer: a control that shows the effect of the additional training
+        alone.
     """
 
     epochs: int = 160  # sec. 4.1
@@ -126,7 +126,7 @@ class TrainingOptions:
             integer("each of image_sizes", size, 1)
 
     def determinants(self, *, second_phase: bool) -> dict[str, Any]:
-        """The options that a network depends on after its first phase, or after its second.
+        """The options that determine a network after its first or its second phase.
 
         The keys of cached networks are made of them. A first phase does not depend on what follows, so trainings with
         different second phases share it.
@@ -142,7 +142,7 @@ class TrainingOptions:
         return {name: value for name, value in asdict(self).items() if name not in without}
 
     def changed(self, changes: TrainingChanges) -> TrainingOptions:
-        """These options, but for some.
+        """These options with some replaced.
 
         Examples
         --------
@@ -171,7 +171,7 @@ class TrainingOptions:
         return annealed(highest, epoch / epochs, self.warmup if schedule == "one_cycle" else 0.0)
 
     def image_size_at(self, epoch: int, epochs: int) -> int | None:
-        """Image size in an epoch of a first phase of so many; None leaves images as they are."""
+        """Image size in an epoch of a first phase of `epochs`; None leaves images unchanged."""
         if not self.image_sizes:
             return None
         return self.image_sizes[epoch * len(self.image_sizes) // epochs]

@@ -1,4 +1,4 @@
-"""Trainings by name: sets of options, and the backbone that each was made for."""
+"""Named training presets: sets of options, and the backbone each was made for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["PRESETS", "PRESET_BACKBONES"]
 PRESETS: dict[str, TrainingOptions] = {
     "paper": TrainingOptions(),
     # Ours: for 50 classes of CIFAR-100, two CPU cores and the slim ResNet-18 below: 36 minutes by the time of a step on
-    # idle cores, 48 beside other work. Images of 28 pixels would take nearly as long as those of 32.
+    # idle cores, 48 with other jobs running. Images of 28 pixels would take nearly as long as those of 32.
     "cpu": TrainingOptions(
         epochs=24,
         ste_epochs=3,

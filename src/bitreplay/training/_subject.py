@@ -1,4 +1,4 @@
-"""What is trained on task 0: a backbone, the images it gets, and the networks of the two phases made of it."""
+"""What is trained on task 0: a backbone, its images, and the networks of the two phases built from it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BACKBONE_WEIGHTS, HEAD_WEIGHTS = range(100, 102)  # what a seed is for
 
 @dataclass(frozen=True)
 class Subject:
-    """What is trained, on what: all that the phases of a training share."""
+    """What is trained, and on what: everything that the phases of a training share."""
 
     task: Task
     name: str  # of the backbone; "" for a network of the user's own
@@ -59,7 +59,7 @@ def make_subject(
     seed: int,
     preprocessing: Preprocessing | None,
 ) -> Subject:
-    """Build the backbone, and see whether it takes the images."""
+    """Build the backbone, and check that it accepts the images."""
     name, used = (backbone, dict(backbone_options or {})) if isinstance(backbone, str) else ("", {})
     shapes = _image_shapes(task.train.dataset.image_shape, options.image_sizes, preprocessing or _expected(name, used))
     if isinstance(backbone, str):
@@ -72,12 +72,12 @@ def make_subject(
         module = copy.deepcopy(backbone)
     n_features = [count_features(module, shape) for shape in shapes]
     if len(set(n_features)) > 1:
-        raise InputError(f"a backbone must give as many features at all image_sizes; got {n_features}")
+        raise InputError(f"a backbone must give the same number of features at all image_sizes; got {n_features}")
     return Subject(task, name, module, used, n_features[-1], options, p, f, seed, preprocessing)
 
 
 def first_network(subject: Subject, binarizer: BinarizerName) -> Network:
-    """The network as it begins."""
+    """The initial network."""
     return build_network(
         copy.deepcopy(subject.backbone),
         subject.n_features,
@@ -91,14 +91,14 @@ def first_network(subject: Subject, binarizer: BinarizerName) -> Network:
 
 
 def next_network(start: TrainedNetwork, subject: Subject, phase: Phase) -> Network:
-    """What the first phase left, with the binarizer of the second put in."""
+    """The result of the first phase, with the binarizer of the second inserted."""
     network = first_network(subject, phase.binarizer)
     network.backbone.load_state_dict(start.backbone.state_dict())
     head = network.head
     if isinstance(head, nn.Linear):
         with torch.no_grad():
-            head.weight.copy_(torch.from_numpy(start.head_weight))
-            head.bias.copy_(torch.from_numpy(start.head_bias))
+            head.weight.copy_(torch.tensor(start.head_weight))
+            head.bias.copy_(torch.tensor(start.head_bias))
     elif start.classifier is not None:
         head.load_state_dict(start.classifier.state_dict())
     return network
@@ -107,21 +107,21 @@ def next_network(start: TrainedNetwork, subject: Subject, phase: Phase) -> Netwo
 def _image_shapes(
     image_shape: tuple[int, int, int], image_sizes: tuple[int, ...], preprocessing: Preprocessing | None
 ) -> list[tuple[int, int, int]]:
-    """Channels, height and width that the network will see in its training, one after the other."""
+    """Channels, height and width that the network will see during training, in turn."""
     height, width, channels = image_shape
     sizes = image_sizes or (preprocessing.size if preprocessing else None,)
     return [(channels, size or height, size or width) for size in sizes]
 
 
 def _expected(name: str, options: Mapping[str, Any]) -> Preprocessing | None:
-    """What the weights of a backbone, or its code of pixels, expect; None where they expect nothing."""
+    """What the weights of a backbone, or its pixel code, expect; None if nothing."""
     if name in BACKBONES and (pretrained_on(name, options) or BACKBONES[name].binary):
         return own_preprocessing(name, options)
     return None
 
 
 def default_preprocessing(name: str, task: Task, options: Mapping[str, Any]) -> Preprocessing:
-    """What weights or codes of pixels expect, or mean and standard deviation of the task's training images."""
+    """What weights or pixel codes expect, or mean and standard deviation of the task's training images."""
     if (expected := _expected(name, options)) is not None:
         return expected
     n, total, squares = 0, 0.0, 0.0

@@ -1,7 +1,7 @@
-"""Train a backbone on task 0: the way in.
+"""Train a backbone on task 0: the entry point.
 
-This makes the F that all methods share. It takes nine tenths of the time of an experiment, so its result is found again
-by a hash of everything that determines it. Each phase of the training is a result of its own: networks with different
+This makes the F that all methods share. It takes nine tenths of the time of an experiment, so its result is cached
+under a hash of everything that determines it. Each phase of the training is a separate result: networks with different
 thermometers share their first phase, which is also the plain network that methods on features use.
 """
 
@@ -59,10 +59,10 @@ def train_base(
     preprocessing: Preprocessing | None = None,
     progress: bool = True,
 ) -> TrainedNetwork:
-    """Train a backbone, its binarizer and a linear G on the classes of task 0; then all of it is frozen.
+    """Train a backbone, its binarizer and a linear G on the classes of task 0; then freeze all of it.
 
-    A training that was killed goes on after its last finished epoch and, on one device, ends with the same weights as
-    one that was not. A training that was finished before is only loaded.
+    A killed training resumes after its last finished epoch and, on one device, ends with the same weights as an
+    uninterrupted one. A finished training is only loaded.
 
     Parameters
     ----------
@@ -76,20 +76,20 @@ def train_base(
     backbone_options : mapping, optional
         Options of a backbone given by its name. `in_channels` and `image_size` are those of the images.
     binarizer : {"thermometer", "heaviside", "native", "none"}
-        What stands between backbone and G; "native" for backbones whose features are ±1 already.
+        What comes between backbone and G; "native" for backbones whose features are already ±1.
     p, f : int
         Bits per feature of a thermometer, width factor of a Heaviside binarizer.
     seed : int
         Determines the initial weights, the order of the images and their augmentation.
     folder : path, optional
         Where checkpoint, `log.csv` and `network.safetensors` go (those of the first of two phases into `plain` in it);
-        by default into the cache, where everybody who asks for the same training finds it.
+        by default into the cache, where later requests for the same training find it.
     accelerator, devices, nodes, precision
         As in Lightning Fabric. More than one device means one process for each, and the script that calls this needs
         the usual ``if __name__ == "__main__":``.
     preprocessing : Preprocessing, optional
-        What comes before the backbone, if its weights already expect something; by default that of a pretrained
-        backbone, or mean and standard deviation of the task's images.
+        Applied before the backbone, if its weights expect a particular one; by default that of a pretrained backbone,
+        or mean and standard deviation of the task's images.
     progress : bool
         Show a progress bar.
 
@@ -126,7 +126,7 @@ def train_base(
 def _train_phase(
     subject: Subject, phase: Phase, start: TrainedNetwork | None, folder: Path | None, hardware: Hardware
 ) -> TrainedNetwork:
-    """A phase of the training, found again or carried out; `start` is what the phase before left."""
+    """A phase of the training, from the cache or run now; `start` is the result of the previous phase."""
     task, named = subject.task, subject.name
     description = {
         "dataset": task.train.dataset.name,
@@ -173,7 +173,7 @@ def _train_phase(
                 train_in(working_folder)
     trained = TrainedNetwork.load(path, None if named else copy.deepcopy(subject.backbone))
     if trained.key != key:
-        raise InputError(f"{path} holds a network trained otherwise; remove it or choose another folder")
+        raise InputError(f"{path} holds a network trained differently; remove it or choose another folder")
     return trained
 
 

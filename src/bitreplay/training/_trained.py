@@ -1,7 +1,7 @@
-"""The result of training on task 0: a frozen backbone with everything that is needed to use it.
+"""The result of training on task 0: a frozen backbone with everything needed to use it.
 
-It is F, its binarizer and the first G. On disk it is one safetensors file with JSON metadata; reading it executes
-nothing.
+It is F, its binarizer and the first G. On disk it is one safetensors file with JSON metadata; reading it executes no
+code.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ class TrainedNetwork:
     head_weight, head_bias : ndarray
         G for the classes of task 0, on what the binarizer decodes.
     preprocessing : Preprocessing
-        What comes before the backbone.
+        Applied before the backbone.
     classes : ndarray of int64
         The data set's labels of G's outputs.
     accuracy : dict of str to float, or to None without test images
-        On the test images of task 0, from 0 to 1: after the phase "plain", "plain_then_binarized" (the thermometer put
-        in without retraining), after "straight_through"; or after "binarized" for a Heaviside binarizer.
+        On the test images of task 0, from 0 to 1: after the phase "plain", "plain_then_binarized" (the thermometer
+        added without retraining), after "straight_through"; or after "binarized" for a Heaviside binarizer.
     key : str
         Hash of everything that determined the training, for the keys of caches.
     backbone_name : str
-        Its name among `BACKBONES`; "" for a network of the user's.
+        Its name in `BACKBONES`; "" for a custom network.
     backbone_options : dict
         The options it was built with.
     description : dict
-        How it was trained, for people.
+        How it was trained, in readable form.
     classifier : BinaryClassifier, optional
-        G, where it is not linear; `head_weight` and `head_bias` are empty then.
+        G, if it is not linear; `head_weight` and `head_bias` are then empty.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class TrainedNetwork:
                 module.eval().requires_grad_(False)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write `network.safetensors` into a folder, whole or not at all."""
+        """Write `network.safetensors` into a folder, atomically."""
         content: dict[str, Any] = {
             "backbone": {"name": self.backbone_name, "options": dict(self.backbone_options)},
             "preprocessing": asdict(self.preprocessing),
@@ -116,14 +116,14 @@ class TrainedNetwork:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], backbone: nn.Module | None = None) -> TrainedNetwork:
-        """Read what :meth:`save` wrote.
+        """Read a file written by :meth:`save`.
 
         Parameters
         ----------
         folder : path
             Where `network.safetensors` is.
         backbone : torch.nn.Module, optional
-            A network like the one that was trained, if it was one of the user's; it takes the weights.
+            A network like the trained one, if that was a custom network; it receives the weights.
         """
         path = Path(folder) / NETWORK
         content, tensors = read_file(path)
@@ -174,13 +174,13 @@ class _OwnNetworkError(InputError):
 
 
 def _without_weights(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options to build a backbone whose weights are about to be replaced: those it began with may not be here."""
+    """Options to build a backbone whose weights will be replaced: its initial weights may not be available."""
     blank = {"pretrained": False, "weights": None}
     return {**options, **{option: value for option, value in blank.items() if option in option_names(name)}}
 
 
 def _classifier(arrays: Tensors) -> BinaryClassifier | None:
-    """The binary G, of the shape that its tensors have; None where G is linear."""
+    """The binary G, with the shape of its tensors; None if G is linear."""
     state = _tensors(arrays, CLASSIFIER)
     if not state:
         return None

@@ -101,7 +101,7 @@ def test_bad_tasks_are_refused_and_change_nothing(variant):
     other = from_arrays(images, [0, 1, 2, 3], images, [0, 1, 2, 3])
     bad = {
         "has no training images": Task(1, good.classes, good.train.subset([]), good.test),
-        "learned already": Task(1, scenario[0].classes, scenario[0].train, scenario[0].test),
+        "already learned": Task(1, scenario[0].classes, scenario[0].train, scenario[0].test),
         "of each of its classes": Task(1, np.array([*good.classes, 5]), good.train, good.test),
         "and of no others": Task(1, good.classes[:1], good.train, good.test),
         "images of shape": Task(1, np.array([1]), Samples(other, "train", np.array([1])), good.test),

@@ -98,7 +98,7 @@ def test_without_the_last_relu_features_may_be_negative(name, options):
     assert before.min() >= 0 > after.min()
     if name == "small_cnn":  # features are means over a quarter: a single value there
         torch.testing.assert_close(after.relu(), before)
-    with pytest.raises(InputError, match="last ReLU out of a Linear"):
+    with pytest.raises(InputError, match="last ReLU of a Linear"):
         without_last_relu(nn.Linear(1, 1))
 
 

@@ -1,17 +1,17 @@
-/* bitreplay on a device: decide, learn and forget classes from packed bits, in integers.
+/* bitreplay on a device: classify, learn and forget classes from packed bits, in integers.
  *
- * C99, <stdint.h> and <string.h>. No heap, no recursion, no floating point, no variable that outlives a call: whatever
- * changes lies in buffers of the caller's. Every function gives the same answers as `bitreplay.device` in Python, bit
- * for bit, on every machine.
+ * C99, <stdint.h> and <string.h>. No heap, no recursion, no floating point, no static state: everything that changes is
+ * in the caller's buffers. Every function gives the same answers as `bitreplay.device` in Python, bit for bit, on every
+ * machine.
  *
  *
- * THE WAY THROUGH
+ * OVERVIEW
  *
  *     features --bitreplay_binarize_*--> bits --bitreplay_predict--> label       Bayes: classes can be learned
  *     image    --bitreplay_embed------>  bits --bitreplay_head_predict--> label  closed form or linear: fixed classes
  *
- * `bitreplay export c` writes this library, and model.h, model.c beside it: constants for the linker to put into flash.
- * A whole program:
+ * `bitreplay export c` writes this library together with model.h and model.c: constants for the linker to put into
+ * flash. A complete program:
  *
  *     #include "model.h"
  *
@@ -30,13 +30,13 @@
  * BITS
  *
  * An embedding of D bits is BITREPLAY_WORDS(D) words of 32 bits: bit j is bit j % 32 of word j / 32, counted from the
- * lowest. What fills up the last word must be 0. Samples to be enrolled lie one after the other in this form.
+ * lowest. The padding of the last word must be 0. Samples to be enrolled are stored one after another in this form.
  *
  *
  * ANSWERS
  *
- * Every function returns a bitreplay_status. Anything but BITREPLAY_OK means that the call was refused and that memory
- * and results are as they were; only scratch may have been written.
+ * Every function returns a bitreplay_status. Anything other than BITREPLAY_OK means that the call was refused and that
+ * memory and results are unchanged; only scratch may have been written.
  *
  *
  * SIZES
@@ -55,15 +55,15 @@ extern "C" {
 
 #define BITREPLAY_VERSION 1 /* of the layout of blocks */
 
-/* Words of an embedding, of a class in the memory, and of a memory of so many classes. */
+/* Words of an embedding, of a class in the memory, and of a memory of this many classes. */
 #define BITREPLAY_WORDS(D) (((D) + 31u) / 32u)
 #define BITREPLAY_CLASS_WORDS(D, q, K) (3u + ((K) + 1u) / 2u + (K) * (q) * BITREPLAY_WORDS(D))
 #define BITREPLAY_MEMORY_WORDS(classes, D, q, K) ((classes) * BITREPLAY_CLASS_WORDS(D, q, K))
 
-/* Bytes of the block that a memory of so many words is stored as: what a slot in flash must hold. */
+/* Bytes of the block for a memory of this many words: the size of a slot in flash. */
 #define BITREPLAY_BLOCK_BYTES(words) (4u * ((words) + 9u))
 
-/* Elements of the three buffers that bitreplay_enrol works in, and their bytes together. */
+/* Elements of the three buffers that bitreplay_enrol works in, and their total bytes. */
 #define BITREPLAY_COUNTS(K, D) ((D) + 3u * (K))
 #define BITREPLAY_SHARES(n, K) ((n) * (K))
 #define BITREPLAY_LEVELS(K, D) ((K) * (D))
@@ -74,66 +74,66 @@ extern "C" {
 
 typedef enum {
     BITREPLAY_OK = 0,
-    BITREPLAY_BAD_ARGUMENT = 1,  /* no samples, too many, a pointer to nothing, a layout out of its ranges */
+    BITREPLAY_BAD_ARGUMENT = 1,  /* no samples, too many, a null pointer, a layout out of range */
     BITREPLAY_BAD_BITS = 2,      /* bits are set beyond the last feature */
     BITREPLAY_FULL = 3,          /* no room for the class, or for the classes of the block */
-    BITREPLAY_TOO_SMALL = 4,     /* a buffer of the caller's is */
+    BITREPLAY_TOO_SMALL = 4,     /* a buffer of the caller is too small */
     BITREPLAY_KNOWN_CLASS = 5,   /* forget it first */
-    BITREPLAY_UNKNOWN_CLASS = 6, /* there is none of this label */
-    BITREPLAY_EMPTY = 7,         /* no class to decide between */
-    BITREPLAY_READ_ONLY = 8,     /* the memory lies in flash: copy it */
-    BITREPLAY_DAMAGED = 9,       /* a block cut off, altered, or none at all */
+    BITREPLAY_UNKNOWN_CLASS = 6, /* there is no class with this label */
+    BITREPLAY_EMPTY = 7,         /* the memory holds no classes */
+    BITREPLAY_READ_ONLY = 8,     /* the memory is in flash: copy it */
+    BITREPLAY_DAMAGED = 9,       /* a truncated or altered block, or none at all */
     BITREPLAY_OTHER_VERSION = 10,/* a block of a layout that this library does not know */
-    BITREPLAY_OTHER_BITS = 11,   /* a block of other bits: D, q or the fingerprint differ */
+    BITREPLAY_OTHER_BITS = 11,   /* a block for other bits: D, q or the fingerprint differ */
     BITREPLAY_NOT_WRITTEN = 12   /* the caller's function could not write */
 } bitreplay_status;
 
 /* ------------------------------------------------------------------ the memory, and Bayes
  *
  * A class is a mixture of up to K prototypes, each a probability per bit in q bits. The score of a class is that of its
- * best prototype: 4096 times the logarithm of the probability of the bits. Nothing besides the memory is kept, so a
- * class is learned when its prototypes are, and forgotten when they are removed.
+ * best prototype: 4096 times the logarithm of the probability of the bits. Nothing besides the memory is stored, so a
+ * class is learned when its prototypes are added, and forgotten when they are removed.
  */
 typedef struct {
     uint16_t features;              /* D, 1 to 65535 */
-    uint16_t min_count;             /* a prototype rests on so many samples at least, 1 to 65535 */
+    uint16_t min_count;             /* minimum number of samples of a prototype, 1 to 65535 */
     uint8_t bits;                   /* q, 1 to 8 */
-    uint8_t prototypes;             /* K of an enrolled class at most, 1 to 255 */
+    uint8_t prototypes;             /* maximum K of an enrolled class, 1 to 255 */
     uint8_t starts;                 /* of EM, 1 to 32 */
     uint8_t warm_up;                /* steps of each start */
-    uint8_t steps;                  /* of the best start at most, 1 to 255 */
+    uint8_t steps;                  /* maximum number of steps of the best start, 1 to 255 */
     uint32_t fingerprint;           /* of how embeddings are made; stored in blocks */
-    const int16_t *log_probability; /* 2^q entries: 4096 times the logarithm of what a code stands for */
+    const int16_t *log_probability; /* 2^q entries: 4096 times the logarithm of the value of a code */
 } bitreplay_layout;
 
-/* Classes in the order they were learned, one record behind the other. A record is the label, the number of samples,
+/* Classes in the order they were learned, one record after another. A record is the label, the number of samples,
  * the number of prototypes, their mixing weights (16 bits each), and q planes of D bits for every prototype, the
  * highest bits first. Do not change the fields; `used` and `classes` may be read. */
 typedef struct {
     const uint32_t *words;
-    uint32_t *room; /* the same words where they may be written; NULL for a memory in flash */
+    uint32_t *room; /* the same words if they are writable; NULL for a memory in flash */
     uint32_t capacity;
     uint32_t used;
     uint32_t classes;
 } bitreplay_memory;
 
-/* Make an empty memory of `capacity` words at `words`. Refuses a layout out of its ranges. */
+/* Make an empty memory of `capacity` words at `words`. Refuses a layout that is out of range. */
 bitreplay_status bitreplay_open(const bitreplay_layout *layout, bitreplay_memory *memory, uint32_t *words,
                                 uint32_t capacity);
 
-/* Put the classes of one memory, in flash or not, in the place of those of another. */
+/* Replace the classes of a memory by those of another, in flash or not. */
 bitreplay_status bitreplay_copy(const bitreplay_memory *from, bitreplay_memory *to);
 
 /* The label of the class at a position, 0 being the one learned first. */
 bitreplay_status bitreplay_label(const bitreplay_layout *layout, const bitreplay_memory *memory, uint32_t position,
                                  uint32_t *label);
 
-/* The score of every class, in the order they were learned; `n_scores` is the room for them. Scores of memories of one
- * layout can be compared: shipped classes may stay in flash, and learned ones be in RAM. */
+/* The score of every class, in the order they were learned; `n_scores` is the size of the array. Scores of memories of
+ * one layout can be compared: shipped classes may stay in flash, with learned ones in RAM. */
 bitreplay_status bitreplay_scores(const bitreplay_layout *layout, const bitreplay_memory *memory, const uint32_t *bits,
                                   int32_t *scores, uint32_t n_scores);
 
-/* The label with the best score, and the score; of equal ones, the class learned first. `score` may be NULL. */
+/* The label with the best score, and the score; ties go to the class learned first. `score` may be NULL. */
 bitreplay_status bitreplay_predict(const bitreplay_layout *layout, const bitreplay_memory *memory, const uint32_t *bits,
                                    uint32_t *label, int32_t *score);
 
@@ -157,35 +157,35 @@ typedef struct {
         BITREPLAY_COUNTS(K, D), BITREPLAY_SHARES(n, K), BITREPLAY_LEVELS(K, D)}
 
 /* Learn a class from its embeddings: min(K, max(1, n / min_count)) prototypes, fitted by EM in integers; a single one
- * is the mean. Not random, and bounded: starts * (warm_up + 1) + warm_up + steps + K steps of n K D additions at most.
+ * is the mean. Not random, and bounded: at most starts * (warm_up + 1) + warm_up + steps + K steps of n K D additions.
  * `samples` are n_samples times BITREPLAY_WORDS(D) words. */
 bitreplay_status bitreplay_enrol(const bitreplay_layout *layout, bitreplay_memory *memory, uint32_t label,
                                  const uint32_t *samples, uint32_t n_samples, const bitreplay_scratch *scratch);
 
-/* Forget a class: its record is removed, those after it move up, and what lies behind them is set to 0. */
+/* Forget a class: its record is removed, those after it move up, and the words after them are set to 0. */
 bitreplay_status bitreplay_forget(const bitreplay_layout *layout, bitreplay_memory *memory, uint32_t label);
 
 /* ------------------------------------------------------------------ blocks in flash
  *
- * A block is a memory as bytes: 8 words of head (the letters "brmb", version, length in bytes, sequence number, D, q,
- * fingerprint, number of classes), the records, and a CRC-32 of all before it; words are little-endian. A block that
- * was cut off or altered is refused.
+ * A block is a memory as bytes: 8 header words (the letters "brmb", version, length in bytes, sequence number, D, q,
+ * fingerprint, number of classes), the records, and a CRC-32 of everything before it; words are little-endian. A
+ * truncated or altered block is refused.
  *
  * Keep two slots of MODEL_BLOCK_BYTES each, in different sectors. bitreplay_load_newest says which one to write next,
- * and with which sequence number: erase it, store, and only then is the other one the older. If power fails in between,
- * the newest block is the one that was there before.
+ * and with which sequence number: erase it, then store; only then is the other one the older. If power fails in
+ * between, the previous block remains the newest.
  */
 
-/* Writes `n_bytes` at `offset` from the beginning of the block; returns 0 if they are written. Offsets rise without
- * gaps in steps of 64 bytes, of which the last may be shorter. */
+/* Writes `n_bytes` at `offset` from the beginning of the block; returns 0 on success. Offsets increase without gaps
+ * in steps of 64 bytes; the last may be shorter. */
 typedef int (*bitreplay_write)(void *context, uint32_t offset, const uint8_t *bytes, uint32_t n_bytes);
 
 /* Write the memory as a block of BITREPLAY_BLOCK_BYTES(memory->used) bytes. */
 bitreplay_status bitreplay_store(const bitreplay_layout *layout, const bitreplay_memory *memory, uint32_t sequence,
                                  bitreplay_write write, void *context);
 
-/* Put the classes of a block in the place of those of the memory. `n_bytes` may be more than the block has: the size
- * of its slot. Nothing is read beyond them, and nothing is changed before all was checked. `sequence` may be NULL. */
+/* Replace the classes of the memory by those of a block. `n_bytes` may be larger than the block: the size of its slot.
+ * Nothing is read beyond them, and nothing is changed before everything is checked. `sequence` may be NULL. */
 bitreplay_status bitreplay_load(const bitreplay_layout *layout, bitreplay_memory *memory, const uint8_t *block,
                                 uint32_t n_bytes, uint32_t *sequence);
 
@@ -195,14 +195,14 @@ typedef struct {
 } bitreplay_next;
 
 /* Load the newer of two slots of `n_bytes` each that holds a block, and say where the next one goes. `next` is set
- * whatever the answer; if neither slot holds a block of this layout it is BITREPLAY_DAMAGED, and the memory stays. */
+ * in any case; if neither slot holds a block of this layout, the answer is BITREPLAY_DAMAGED and the memory stays. */
 bitreplay_status bitreplay_load_newest(const bitreplay_layout *layout, bitreplay_memory *memory, const uint8_t *slot_0,
                                        const uint8_t *slot_1, uint32_t n_bytes, bitreplay_next *next);
 
 /* ------------------------------------------------------------------ features to bits
  *
  * Thermometers: bit p * i + j is set where feature i is greater than its threshold j. Thresholds are wider than
- * features, so that a bit can be set, or unset, for all of them. `stride` is p, or 0 where all features share p
+ * features, so that a bit can be set, or unset, for all of them. `stride` is p, or 0 if all features share p
  * thresholds.
  */
 typedef struct {
@@ -226,7 +226,7 @@ bitreplay_status bitreplay_binarize_s8(const bitreplay_thresholds_8 *thresholds,
 bitreplay_status bitreplay_binarize_s16(const bitreplay_thresholds_16 *thresholds, const int16_t *features,
                                         uint32_t *bits);
 
-#ifdef BITREPLAY_FLOAT /* for those who have it; NaN sets no bit */
+#ifdef BITREPLAY_FLOAT /* for devices with floating point; NaN sets no bit */
 typedef struct {
     uint16_t inputs;
     uint16_t per_input;
@@ -242,22 +242,22 @@ bitreplay_status bitreplay_binarize_float(const bitreplay_thresholds_float *thre
  *
  * Computed elsewhere, for fixed classes: the closed form, its linear part, or a linear classifier. Weights are integers
  * of 2 to 8 bits, in planes like the prototypes, with a scale per row. A class has one row whose product with the bits
- * is added to its score, and `squares` rows whose products are squared before.
+ * is added to its score, and `squares` rows whose products are squared first.
  */
 typedef struct {
     uint16_t features;      /* D */
     uint16_t classes;
     uint8_t squares;        /* 0 for a linear head */
     uint8_t weight_bits;    /* 2 to 8 */
-    uint8_t shift;          /* products of squared rows are shifted so far to the right before they are squared */
+    uint8_t shift;          /* right shift of products before they are squared */
     uint8_t score_shift;    /* and scores, so that they fit into 32 bits */
-    const uint32_t *planes; /* row after row: weight_bits planes of D bits, the sign first (two's complement) */
+    const uint32_t *planes; /* row by row: weight_bits planes of D bits, the sign first (two's complement) */
     const int32_t *biases;  /* of each row, in units of its weights */
     const int32_t *scales;  /* of each row */
 } bitreplay_head;
 
-/* The score of every class; `n_scores` is the room for them. Compare scores of one embedding only: what they would all
- * have in common is left out. */
+/* The score of every class; `n_scores` is the size of the array. Compare scores of one embedding only: a part common to
+ * all classes is left out. */
 bitreplay_status bitreplay_head_scores(const bitreplay_head *head, const uint32_t *bits, int32_t *scores,
                                        uint32_t n_scores);
 
@@ -267,17 +267,17 @@ bitreplay_status bitreplay_head_predict(const bitreplay_head *head, const uint32
 
 /* ------------------------------------------------------------------ the fully binary network
  *
- * Pixels in, an embedding out. Layers are convolutions of bits, a dense layer being one as large as its input; a bit
- * comes out where the number of differing bits is at most the channel's limit, or more than it where `flips` says so.
- * Maps lie row by row, the channels of a place packed into words.
+ * Pixels in, an embedding out. Layers are convolutions of bits, a dense layer being one as large as its input; a bit is
+ * set where the number of differing bits is at most the channel's limit, or exceeds it where `flips` is set.
+ * Maps are stored row by row, the channels of a position packed into words.
  */
 typedef struct {
-    uint16_t height, width; /* of the map that comes in */
-    uint16_t channels;      /* of it: bits per place */
-    uint16_t outputs;       /* channels that come out */
+    uint16_t height, width; /* of the input map */
+    uint16_t channels;      /* of the input map: bits per position */
+    uint16_t outputs;       /* output channels */
     uint16_t groups;
     uint8_t size, stride, padding; /* of the kernel; padding is +1 */
-    uint8_t pool;                  /* 1: the best of 2 x 2 places */
+    uint8_t pool;                  /* 1: the best of 2 x 2 positions */
     const uint32_t *weights;       /* of each output: size * size * channels / groups bits, channels fastest */
     const int16_t *limits;         /* of each output */
     const uint32_t *flips;         /* a bit per output */
@@ -290,7 +290,7 @@ typedef struct {
     uint8_t levels;               /* thermometer bits per colour: the first layer has colours * levels channels */
     const uint8_t *pixel_levels;  /* 256 entries: how many of them a pixel sets */
     uint32_t scratch_words;       /* what bitreplay_embed needs: maps of two layers, and four patches */
-    uint32_t map_words;           /* of which the maps take so many */
+    uint32_t map_words;           /* the part of it for the maps */
 } bitreplay_network;
 
 /* The embedding of an image of height * width * colours bytes, colours fastest; `n_scratch` are words. */

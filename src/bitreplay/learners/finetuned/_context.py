@@ -1,4 +1,4 @@
-"""TrainingContext: which network a method trains, how much and where, beside its own options."""
+"""TrainingContext: which network a method trains, for how long and where, besides its own options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["TrainingContext"]
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """Which network is trained, how much and where.
+    """Which network is trained, for how long and where.
 
     Parameters
     ----------

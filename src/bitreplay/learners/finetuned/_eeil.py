@@ -1,8 +1,8 @@
-"""EEIL, end-to-end incremental learning (Castro et al., ECCV 2018): distillation head by head, then balanced training.
+"""EEIL, end-to-end incremental learning (Castro et al., ECCV 2018): distillation per task, then balanced training.
 
-Facts are from the authors' code, fmcp/EndToEndIncrementalLearning. Two things in it are not taken over: the weight
-decay that grows with the squared norm of the weights (`thisDecay * thisPenalty`), and the copies of every image, of
-which variants are drawn here as training goes on.
+Details are from the authors' code, fmcp/EndToEndIncrementalLearning. Two things in it are not adopted: the weight
+decay that grows with the squared norm of the weights (`thisDecay * thisPenalty`), and the stored copies
+of every image, whose variants are drawn during training here.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ BRIGHTNESS, CONTRAST, TRANSLATION = 63 / 255, (0.2, 1.8), 4  # incremental_train
 
 
 def distillation(logits: torch.Tensor, old_logits: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Cross-entropy between softmaxes at temperature 2, of each old task's outputs by themselves, summed over tasks.
+    """Cross-entropy between softmaxes at temperature 2, for each old task's outputs separately, summed over tasks.
 
     Parameters
     ----------
     logits, old_logits : Tensor of shape (N, at least sum of sizes)
-        Of the network in training, and of the one that it shall not forget.
+        Of the network in training, and of the old network.
     sizes : sequence of int
         Outputs of the tasks to distil.
     """
@@ -56,7 +56,7 @@ def distillation(logits: torch.Tensor, old_logits: torch.Tensor, sizes: Sequence
 def gradient_noise(
     parameters: Iterable[nn.Parameter], epoch: float, batch_size: int, generator: torch.Generator
 ) -> torch.Tensor:
-    """A number of which the gradient is noise with standard deviation 0.3 / (1 + epoch)^0.55 / batch size.
+    """A number whose gradient is noise with standard deviation 0.3 / (1 + epoch)^0.55 / batch size.
 
     Added to a loss, it adds that noise to the gradient. The authors add 0.3 / (1 + epoch)^0.55 to gradients that are
     sums over a batch, and divide by its size afterwards. `epoch` counts from 1.
@@ -71,7 +71,7 @@ def gradient_noise(
 
 
 class EEILAugmentation:
-    """One of 12 variants of every image: as it is, brighter or darker, or with other contrast; shifted; mirrored."""
+    """One of 12 variants of every image: unchanged, brighter or darker, or with other contrast; shifted; mirrored."""
 
     def __call__(self, images: torch.Tensor, *seed: int) -> torch.Tensor:
         """Variants of images (N, C, H, W) with values from 0 to 1."""
@@ -101,15 +101,15 @@ class EEILAugmentation:
 class EEIL(WithExemplars):
     """Distillation of every old task's outputs, exemplars, and a second training on as many samples of each class.
 
-    It keeps exemplars: their number per class x n_c x height x width x channels x 8 bits.
+    It stores exemplars: their number per class x n_c x height x width x channels x 8 bits.
 
     Parameters
     ----------
     exemplars : int
-        E, images that are kept of a class.
+        E, images stored per class.
     base_epochs, epochs : int, optional
         Passes over the samples of task 0, and of each later task; balanced training takes three quarters of these. By
-        default what the preset says.
+        default as in the preset.
 
     Examples
     --------
@@ -163,7 +163,7 @@ class EEIL(WithExemplars):
 
 @dataclass(frozen=True)
 class _Loss:
-    """Cross-entropy, distillation of the first outputs, and noise on the gradient that falls with the epochs."""
+    """Cross-entropy, distillation of the first outputs, and noise on the gradient that decreases with the epochs."""
 
     network: GrowingNetwork
     teacher: GrowingNetwork | None

@@ -1,10 +1,11 @@
-"""EWC, elastic weight consolidation (Kirkpatrick et al., PNAS 2017): weights that mattered are held where they were.
+"""EWC, elastic weight consolidation (Kirkpatrick et al., PNAS 2017): important weights are held in place.
 
-How much a weight mattered is the diagonal of the Fisher information. The paper says nothing of classes that arrive one
-task after the other. Two ways are in use. FACIL (Masana et al., TPAMI 2022) holds the backbone and trains the outputs
-of the new task by themselves (`outputs="new"`): old classes are kept well, and new ones hardly win against them, as the
-two kinds of outputs never met. PyCIL trains all outputs together (`outputs="all"`): new classes are learned, and the
-outputs of the old ones, which get no sample, give way. Its lower bound is the same training with a strength of 0.
+The importance of a weight is the diagonal of the Fisher information. The paper does not cover classes that arrive task
+by task. Two variants are in use. FACIL (Masana et al., TPAMI 2022) holds the backbone and trains the outputs of the new
+task by themselves (`outputs="new"`): old classes are retained well, and new ones rarely win against them, because the
+two kinds of outputs were never trained together. PyCIL trains all outputs together (`outputs="all"`): new classes are
+learned, and the outputs of the old ones, which get no samples, give way. Its lower bound is the same training with a
+strength of 0.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ __all__ = ["EWC", "diagonal_fisher", "elastic_penalty"]
 
 Outputs = Literal["new", "all"]
 
-SAMPLES = 4  # what a seed is for, beside those of the base
+SAMPLES = 4  # what a seed is for, in addition to those of the base
 
 
 def diagonal_fisher(network: GrowingNetwork, pixels: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Mean square of every backbone weight's gradient of the log-probability of the class that the network decides for.
+    """Mean squared gradient of the log-probability of the predicted class, for every weight of the backbone.
 
-    One gradient per sample: the square of a batch's mean gradient is something else. The network must be in evaluation
-    mode, or samples would influence each other.
+    One gradient per sample: the square of a batch's mean gradient is a different quantity. The network must be in
+    evaluation mode, or samples would influence each other.
 
     Parameters
     ----------
@@ -68,23 +69,23 @@ def elastic_penalty(
 
 @dataclass(kw_only=True, eq=False)
 class EWC(FineTunedLearner):
-    """The backbone's weights are held where they were, by how much they mattered.
+    """The backbone's weights are held in place according to their importance.
 
-    It keeps a number for every weight of the backbone, 32 bits each, whatever the number of classes. (The GBM paper
-    calls it memory-free: there is nothing in it of a class.)
+    It stores a number for every weight of the backbone, 32 bits each, regardless of the number of classes. (The GBM
+    paper calls it memory-free: it stores nothing about a class.)
 
     Parameters
     ----------
     strength : float
         Lambda, weight of the penalty.
     old_share : float
-        How much of the Fisher information that was known before stays when that of a new task comes in.
+        Share of the old Fisher information when that of a new task is added.
     clip : float
         Largest Fisher information that counts.
     fisher_samples : int
-        Samples of a task that it is measured on.
+        Samples of a task on which it is measured.
     outputs : {"new", "all"}
-        Which outputs the loss compares: those of the new classes by themselves, the others being frozen; or all.
+        Which outputs the loss compares: only those of the new classes, with the others frozen; or all.
 
     Examples
     --------

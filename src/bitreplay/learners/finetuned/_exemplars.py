@@ -1,4 +1,4 @@
-"""Exemplars: a few training images of every class, kept to be shown again.
+"""Exemplars: a few training images of every class, stored for replay.
 
 iCaRL, EEIL and LUCIR share them. They are chosen by herding (Welling 2009, as in iCaRL, algorithm 4), and counted in
 bits like every memory: height x width x channels x 8 for an image.
@@ -21,19 +21,19 @@ __all__ = ["WithExemplars", "herd"]
 
 
 def herd(features: npt.NDArray[np.floating], n: int) -> npt.NDArray[np.int64]:
-    """Which samples of a class to keep: each next one brings the mean of those kept nearest to the mean of all.
+    """Which samples of a class to keep: each next one brings the mean of those kept closest to the mean of all.
 
     Parameters
     ----------
     features : ndarray of shape (N, d)
-        Of the samples of one class, on a scale of one's choice; iCaRL's have length 1.
+        Of the samples of one class, at any scale; iCaRL's have length 1.
     n : int
-        How many to keep; all, if there are no more.
+        How many to keep; all, if there are fewer.
 
     Returns
     -------
     ndarray of int64
-        In the order in which they were chosen: the first m are what herding of m gives.
+        In the order in which they were chosen: the first m are the result of herding m.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class WithExemplars(FineTunedLearner):
         integer("exemplars", self.exemplars, 1)
 
     def _with_exemplars(self, images: Images, targets: Labels) -> tuple[Images, Labels]:
-        """Samples of new classes, and the exemplars of old ones behind them."""
+        """Samples of new classes, followed by the exemplars of old ones."""
         if not self.known:
             return images, targets
         kept = self.kept["exemplars"], self.kept["exemplar_targets"]

@@ -1,4 +1,4 @@
-"""Fine-tuning of the whole network, the lower bound: it goes on training on whatever is new, and forgets."""
+"""Fine-tuning of the whole network, the lower bound: it keeps training on new data only, and forgets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["FullFineTuning"]
 
 @dataclass(kw_only=True, eq=False)
 class FullFineTuning(FineTunedLearner):
-    """Backbone and outputs go on training on the new task alone. It keeps nothing of old classes: 0 bits.
+    """Backbone and outputs continue training on the new task alone. It stores nothing for old classes: 0 bits.
 
     Examples
     --------

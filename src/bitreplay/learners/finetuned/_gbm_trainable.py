@@ -1,4 +1,4 @@
-"""GBM with a backbone that goes on learning: the extension that the GBM paper names in its last section.
+"""GBM with a trainable backbone: the extension that the GBM paper suggests in its last section.
 
 Pseudo-exemplars of old classes feed the outputs, the backbone is held by feature distillation (as in PASS and IL2A),
 and the prototypes follow it: how often each bit flips is measured on the new task's images, before and after.
@@ -47,7 +47,7 @@ def flip_rates(before: npt.ArrayLike, after: npt.ArrayLike) -> tuple[Rates, Rate
     Parameters
     ----------
     before, after : array-like of 0 and 1, shape (N, D)
-        Bits of the same images. Where a bit was never set (or never clear), its rate is 0: nothing is known.
+        Bits of the same images. If a bit was never set (or never clear), its rate is unknown and taken as 0.
 
     Examples
     --------
@@ -63,9 +63,9 @@ def flip_rates(before: npt.ArrayLike, after: npt.ArrayLike) -> tuple[Rates, Rate
 
 
 def followed(memory: BinaryMemory, cleared: Rates, added: Rates) -> BinaryMemory:
-    """A memory whose prototypes went with the bits: ``mu (1 - cleared) + (1 - mu) added``.
+    """A memory whose prototypes follow the bits: ``mu (1 - cleared) + (1 - mu) added``.
 
-    This is exact where a bit flips independently of the class.
+    This is exact if a bit flips independently of the class.
     """
     moved = {}
     for label in memory.labels:
@@ -79,7 +79,7 @@ def followed(memory: BinaryMemory, cleared: Rates, added: Rates) -> BinaryMemory
 
 @dataclass(kw_only=True, eq=False)
 class TrainableGBM(FineTunedLearner):
-    """A generative binary memory over a backbone that goes on learning: K * D * q * n_c bits are kept.
+    """A generative binary memory on a trainable backbone: K * D * q * n_c bits are stored.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ class TrainableGBM(FineTunedLearner):
     head : {"closed_form", "replay", "bayes"}
         How a decision is made from the memory, as for GBM.
     distillation_weight : float
-        Weight of the distance of features from where they were.
+        Weight of the distance between new and old features.
     follow : bool
         Let prototypes follow the bits' flips.
     batch_size : int, optional
-        Images in a step, beside which old classes get their share of pseudo-exemplars; by default what the preset says.
+        Images per step, to which pseudo-exemplars of the old classes are added; by default as in the preset.
 
     Examples
     --------
@@ -140,12 +140,12 @@ class TrainableGBM(FineTunedLearner):
 
     @property
     def version(self) -> str:
-        """Its own version, and that of memory and heads."""
+        """Its own version, and those of memory and heads."""
         return f"{super().version}.{HEADS_VERSION}"
 
     @property
     def memory(self) -> BinaryMemory | None:
-        """All that is kept of the classes, which it knows by their places in the learning order."""
+        """Everything stored about the classes, which are identified by their position in the learning order."""
         return None if self.state is None else self.state.memory
 
     def learn(self, task: Task) -> None:
@@ -196,7 +196,7 @@ class TrainableGBM(FineTunedLearner):
             moved = followed(state.memory, *flip_rates(before.unpack(), bits.unpack()))
             state = replace(state, memory=moved)
         samples: dict[Label, PackedBits] = {int(label): bits[targets == label] for label in np.unique(targets)}
-        self._learned = state.learned(samples)  # adds the new classes, and makes the head anew for all
+        self._learned = state.learned(samples)  # adds the new classes, and recomputes the head for all
         content, rest, tensors = state_content(self._learned)
         return {**tensors, "content": to_text({**content, "state": rest})}
 

@@ -1,6 +1,6 @@
 """iCaRL (Rebuffi et al., CVPR 2017): exemplars, distillation by sigmoids, and the nearest mean of exemplars.
 
-New outputs learn right and wrong, old outputs what they said before; both by binary cross-entropy. The table of the GBM
+New outputs learn the labels, old outputs their previous answers; both by binary cross-entropy. The table of the GBM
 paper has "iCaRL-CNN", which decides by the outputs; iCaRL itself decides by the nearest class mean, "NME".
 """
 
@@ -35,7 +35,8 @@ ICARL_RECIPE = Recipe(
 
 
 def icarl_loss(logits: torch.Tensor, targets: torch.Tensor, old_logits: torch.Tensor | None) -> torch.Tensor:
-    """Binary cross-entropy summed over outputs: of old ones with what the old network says, of new ones with the truth.
+    """Binary cross-entropy summed over outputs: old ones against the old network's answers, new ones against the
+    labels.
 
     Parameters
     ----------
@@ -56,14 +57,14 @@ def icarl_loss(logits: torch.Tensor, targets: torch.Tensor, old_logits: torch.Te
 class ICaRL(WithExemplars):
     """Distillation by sigmoids, and exemplars of old classes among the new samples.
 
-    It keeps exemplars: their number per class x n_c x height x width x channels x 8 bits.
+    It stores exemplars: their number per class x n_c x height x width x channels x 8 bits.
 
     Parameters
     ----------
     output : {"cnn", "nme"}
         Decide by the network's outputs, or by the nearest mean of a class's exemplars in feature space.
     exemplars : int
-        E, images that are kept of a class.
+        E, images stored per class.
 
     Examples
     --------
@@ -99,7 +100,7 @@ class ICaRL(WithExemplars):
 
     def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
         kept = super()._remember(network, images, targets)
-        if self.output == "nme":  # anew for all classes: the features have moved
+        if self.output == "nme":  # recomputed for all classes: the features have changed
             features = self._directions(network, kept["exemplars"])
             classes = np.unique(kept["exemplar_targets"])
             means = np.stack([features[kept["exemplar_targets"] == c].mean(axis=0) for c in classes])

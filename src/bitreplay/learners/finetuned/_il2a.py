@@ -1,7 +1,7 @@
 """IL2A, class-incremental learning by dual augmentation (Zhu et al., NeurIPS 2021): no exemplars, but Gaussians.
 
-Mixtures of two classes are classes of their own while a task is learned, and the outputs see old classes as Gaussians:
-infinitely many draws from each, in closed form. Facts are from the authors' code, Impression2805/IL2A. Not taken over
+Mixtures of two classes are additional classes while a task is learned, and the outputs see old classes as Gaussians:
+infinitely many draws from each, in closed form. Details are from the authors' code, Impression2805/IL2A. Not adopted
 from it: covariances that are stored newest first but looked up by class, and means and covariances of augmented images
 without the last batch.
 """
@@ -47,16 +47,16 @@ def pair_number(one: torch.Tensor, other: torch.Tensor, n_classes: int) -> torch
 def mixed_classes(
     pixels: torch.Tensor, targets: torch.Tensor, n_old: int, n_new: int, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images with mixtures of two classes behind them, four times as many or less, as samples of further classes.
+    """Images followed by mixtures of two classes, at most four times as many, as samples of additional classes.
 
     Parameters
     ----------
     pixels, targets : Tensor
         Images of new classes, ``n_old`` to ``n_old + n_new - 1``.
     n_old, n_new : int
-        Classes; the pairs of new ones come behind them all.
+        Numbers of classes; the pairs of new ones come after all of them.
     generator : torch.Generator
-        Of partners and shares.
+        For partners and shares.
     """
     images, classes = [pixels], [targets]
     for _ in range(MIXES):
@@ -108,16 +108,16 @@ def augmented_logits(
 
 @dataclass(kw_only=True, eq=False)
 class IL2A(FineTunedLearner):
-    """Mixtures of classes as further classes, features held where they were, and old classes as Gaussians.
+    """Mixtures of classes as additional classes, feature distillation, and old classes as Gaussians.
 
-    It keeps a mean and a covariance per class, n_c * (d + d^2) * 32 bits.
+    It stores a mean and a covariance per class, n_c * (d + d^2) * 32 bits.
 
     Parameters
     ----------
     semantic_weight, distillation_weight : float
-        Weights of the loss on old classes' Gaussians, and of the distance of features from where they were.
+        Weights of the loss on old classes' Gaussians, and of the distance between new and old features.
     batch_size : int, optional
-        Images in a step, to which up to four times as many mixtures come; by default what the preset says.
+        Images per step, to which up to four times as many mixtures are added; by default as in the preset.
 
     Examples
     --------

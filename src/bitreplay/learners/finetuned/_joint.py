@@ -1,4 +1,4 @@
-"""Joint training of the whole network, the upper bound: it keeps all images, and trains on all of them every time."""
+"""Joint training of the whole network, the upper bound: it stores all images, and trains on all of them every time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["FullJoint"]
 
 @dataclass(kw_only=True, eq=False)
 class FullJoint(FineTunedLearner):
-    """Backbone and outputs trained on all images of all classes, from where they stand. It keeps every image.
+    """Backbone and outputs continue training on all images of all classes. It stores every image.
 
     Parameters
     ----------
     base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and over all samples for each later task; by default what the preset says.
+        Passes over the samples of task 0, and over all samples for each later task; by default as in the preset.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """What all methods that train the whole network share: the network, checks before anything changes, sizes, the state.
 
-A method is one file. It says how its network is trained for a task (`_train`), what it keeps afterwards (`_remember`)
-and, where that is not simply the largest output, how it decides (`_scores`).
+A method is one file. It defines how its network is trained for a task (`_train`), what it stores afterwards
+(`_remember`) and, if that is not simply the largest output, how it decides (`_scores`).
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ class FineTunedLearner(Learner):
     Parameters
     ----------
     base_epochs, epochs : int, optional
-        Passes over the samples of task 0, and of each later task; by default what the preset says.
+        Passes over the samples of task 0, and of each later task; by default as in the preset.
     batch_size : int, optional
-        Images in a step; by default what the preset says.
+        Images per step; by default as in the preset.
     learning_rate : float, optional
         The highest of the schedule; by default the published one.
     seed : int
-        Of everything random.
+        Seed for all randomness.
 
     Attributes
     ----------
     classes : ndarray of int64
-        Labels learned so far, in learning order; a class's place here is its number in the network.
+        Labels learned so far, in learning order; a class's position here is its index in the network.
     network : GrowingNetwork or None
         None before the first task.
     kept : mapping of str to ndarray
-        What `_remember` gave last. `memory_arrays` names those that count as memory.
+        The last result of `_remember`. `memory_arrays` names those that count as memory.
     context : TrainingContext
-        Which network is trained, how much and where.
+        Which network is trained, for how long and where.
 
     Examples
     --------
@@ -108,18 +108,18 @@ class FineTunedLearner(Learner):
 
     @abstractmethod
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
-        """Train a network, which has outputs for the new classes already; `old` is what it was, None in task 0."""
+        """Train a network that already has outputs for the new classes; `old` is its previous state, None in task 0."""
 
     def _remember(self, network: GrowingNetwork, images: Images, targets: Labels) -> Arrays:
-        """All that is kept after the task, old and new, beside the network."""
+        """Everything stored after the task, old and new, besides the network."""
         return {}
 
     def _n_outputs(self, n_classes: int) -> int:
-        """Outputs that the network gets for so many new classes."""
+        """Number of outputs for this many new classes."""
         return n_classes
 
     def _backbone(self, backbone: nn.Module) -> nn.Module:
-        """A backbone as the method wants it."""
+        """A backbone as the method needs it."""
         return backbone
 
     def _augmentation(self, recipe: Recipe) -> Augment | None:
@@ -143,12 +143,12 @@ class FineTunedLearner(Learner):
 
     @property
     def version(self) -> str:
-        """Version of what it computes, and of the training that all share: part of the key of its runs."""
+        """Version of its results, and of the training that all share: part of the key of its runs."""
         return f"{self.VERSION}.{TRAINING_VERSION}"
 
     @property
     def recipe(self) -> Recipe:
-        """How it trains: as published or within the budget, with what its own options say."""
+        """How it trains: as published or within the budget, modified by its own options."""
         budget = self.context.budget
         recipe = self.published if budget is None else self.published.within(budget)
         options = ("base_epochs", "epochs", "batch_size", "learning_rate")
@@ -194,18 +194,18 @@ class FineTunedLearner(Learner):
     # ------------------------------------------------------------------ learning and deciding
 
     def use(self, context: TrainingContext) -> None:
-        """Say which network is to be trained, how much and where; before the first task."""
+        """Set which network is trained, for how long and where; before the first task."""
         if self.known:
-            raise InputError(f"{self.name} has learned classes already: its network cannot change")
+            raise InputError(f"{self.name} has already learned classes: its network cannot change")
         self.context = context
 
     def learner_in(self, place: Place) -> FineTunedLearner:
-        """Itself, with the network that a run asks for."""
+        """Itself, with the network that a run requests."""
         self.use(place.training_context())
         return self
 
     def notes(self) -> dict[str, str]:
-        """What a reader of results must know of the network."""
+        """What a reader of results must know about the network."""
         return {"encoder": f"{self.context.backbone}, trained in every task"}
 
     def learn(self, task: Task) -> None:
@@ -252,17 +252,17 @@ class FineTunedLearner(Learner):
         return network.to(self.context.torch_device())
 
     def _generator(self, *purpose: int) -> torch.Generator:
-        """A generator that depends on the seed and on how much was learned: a reloaded method goes on alike."""
+        """A generator that depends on the seed and on how much was learned: a reloaded method continues identically."""
         return torch.Generator().manual_seed(mix_seed(self.seed, self.known, *purpose))
 
     # ------------------------------------------------------------------ sizes
 
     def memory_bits(self) -> int:
-        """Bits of what is kept of the classes learned so far, values only; the network is not counted."""
+        """Bits stored for the classes learned so far, values only; the network is not counted."""
         return 8 * sum(int(self.kept[name].nbytes) for name in self.memory_arrays if name in self.kept)
 
     def working_set_bits(self) -> int:
-        """Weights and biases of the outputs, in float32; the backbone is not counted, as it is not where frozen."""
+        """Weights and biases of the outputs, in float32; the backbone is not counted, as for frozen encoders."""
         if self.network is None:
             return 0
         return 32 * sum(parameter.numel() for parameter in self.network.head.parameters())
@@ -270,12 +270,12 @@ class FineTunedLearner(Learner):
     # ------------------------------------------------------------------ state
 
     def state_dict(self) -> Arrays:
-        """All that was learned, as arrays."""
+        """Everything learned, as arrays."""
         return state_of(self)
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `state_dict` of a method with the same options and network gave."""
+        """Load the `state_dict` of a method with the same options and network."""
         self.__dict__.update(with_state(self, state).__dict__)
 
     def _loaded(self) -> None:
-        """Make what follows from `kept`; most methods have nothing to do."""
+        """Compute what follows from `kept`; most methods have nothing to do."""

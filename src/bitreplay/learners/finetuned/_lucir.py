@@ -1,8 +1,8 @@
 """LUCIR, learning a unified classifier by rebalancing (Hou et al., CVPR 2019).
 
-Three things against the weight that new classes gain: a cosine head, in which no class has longer weights than another;
-features that keep the direction they had ("less forget"); and a margin between an exemplar's class and the new classes
-most like it. Facts are from the authors' code, hshustc/CVPR19_Incremental_Learning, with the options of its run.sh.
+Three measures against the bias towards new classes: a cosine head, in which no class has larger weights than another;
+features that keep their direction ("less forget"); and a margin between an exemplar's class and the new classes
+most like it. Details are from the authors' code, hshustc/CVPR19_Incremental_Learning, with the options of its run.sh.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def less_forget(features: torch.Tensor, old_features: torch.Tensor) -> torch.Ten
 def margin_ranking(
     cosines: torch.Tensor, targets: torch.Tensor, n_old: int, margin: float, rivals: int
 ) -> torch.Tensor:
-    """How far, on average, exemplars are from a margin between their class and the new classes most like it (sec. 3.4).
+    """Average violation of a margin between an exemplar's class and the new classes most like it (sec. 3.4).
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def margin_ranking(
     n_old : int
         Old classes; they come first.
     margin : float
-        What the cosine of the right class must exceed the others' by.
+        By how much the cosine of the correct class must exceed the others'.
     rivals : int
-        K, how many new classes, those with the highest cosines, each exemplar is held against.
+        K, the number of new classes, those with the highest cosines, compared with each exemplar.
     """
     old = targets < n_old
     if not bool(old.any()):
@@ -57,14 +57,14 @@ def margin_ranking(
 
 
 def imprinted(features: torch.Tensor, targets: torch.Tensor, old_weight: torch.Tensor) -> torch.Tensor:
-    """First weights of new classes: the mean direction of their features, as long as old classes' weights on average.
+    """Initial weights of new classes: the mean direction of their features, with the average length of old weights.
 
     Parameters
     ----------
     features : Tensor of shape (N, d)
         Of the new samples, by the network before this task.
     targets : Tensor of int64
-        Classes 0, 1, ... among the new ones.
+        Indices 0, 1, ... among the new classes.
     old_weight : Tensor of shape (old classes, d)
         Weights of the old ones.
     """
@@ -78,18 +78,18 @@ def imprinted(features: torch.Tensor, targets: torch.Tensor, old_weight: torch.T
 class LUCIR(WithExemplars):
     """A cosine head, features that keep their direction, a margin for exemplars, and imprinted new classes.
 
-    It keeps exemplars: their number per class x n_c x height x width x channels x 8 bits.
+    It stores exemplars: their number per class x n_c x height x width x channels x 8 bits.
 
     Parameters
     ----------
     exemplars : int
-        E, images that are kept of a class.
+        E, images stored per class.
     less_forget_weight : float
-        Weight of the features' direction, times the root of old classes per new class.
+        Weight of the loss on the features' direction, times the square root of old classes per new class.
     margin, margin_weight : float
-        What the cosine of an exemplar's class must exceed new classes' by, and the weight of that loss.
+        By how much the cosine of an exemplar's class must exceed that of new classes, and the weight of that loss.
     rivals : int
-        K, new classes that each exemplar is held against.
+        K, new classes compared with each exemplar.
 
     Examples
     --------

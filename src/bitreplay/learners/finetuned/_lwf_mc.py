@@ -1,7 +1,7 @@
 """LwF-MC, learning without forgetting for many classes: iCaRL's network and loss without any exemplars.
 
-Defined in sec. 4 of iCaRL (Rebuffi et al., CVPR 2017) after LwF (Li & Hoiem, ECCV 2016). Many codes that are called LwF
-distil by softmax instead; that is another method.
+Defined in sec. 4 of iCaRL (Rebuffi et al., CVPR 2017) after LwF (Li & Hoiem, ECCV 2016). Many implementations called
+LwF distil by softmax instead; that is another method.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["LwFMC"]
 
 @dataclass(kw_only=True, eq=False)
 class LwFMC(FineTunedLearner):
-    """Distillation by sigmoids, on the new samples alone. It keeps nothing of old classes: 0 bits.
+    """Distillation by sigmoids, on the new samples alone. It stores nothing for old classes: 0 bits.
 
     Examples
     --------

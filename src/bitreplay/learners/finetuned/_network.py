@@ -1,6 +1,6 @@
 """The network of a method that trains all of it: a backbone, and a head that gets new outputs with every task.
 
-A head keeps the outputs of every task in tensors of their own, so that a method can freeze those of old tasks, distil
+A head keeps the outputs of every task in separate tensors, so that a method can freeze those of old tasks, distil
 them one by one, or drop some again.
 """
 
@@ -40,13 +40,13 @@ class OutputLayers(nn.Module):
         self.weights.append(torch.empty(n_outputs, self.n_features).uniform_(-bound, bound, generator=generator))
 
     def freeze_old(self) -> None:
-        """No gradient for the outputs of any task but the newest."""
+        """No gradient for the outputs of any task except the newest."""
         for parameters in self._lists():
             for parameter in list(parameters)[:-1]:
                 parameter.requires_grad_(False)
 
     def keep_first(self, n_outputs: int) -> None:
-        """Drop all outputs of the newest task but the first."""
+        """Drop all outputs of the newest task except the first."""
         for parameters in self._lists():
             parameters[-1] = nn.Parameter(parameters[-1].detach()[:n_outputs].clone())
 
@@ -62,7 +62,7 @@ class LinearOutputs(OutputLayers):
         self.biases = nn.ParameterList()
 
     def grow(self, n_outputs: int, generator: torch.Generator) -> None:
-        """Add outputs; their biases begin at 0."""
+        """Add outputs; their biases start at 0."""
         super().grow(n_outputs, generator)
         self.biases.append(torch.zeros(n_outputs))
 
@@ -80,7 +80,7 @@ class LinearOutputs(OutputLayers):
 
 
 class CosineOutputs(OutputLayers):
-    """The cosine between features and a direction per class, times a scale that is learned (LUCIR, sec. 3.2)."""
+    """The cosine between features and a direction per class, times a learned scale (LUCIR, sec. 3.2)."""
 
     def __init__(self, n_features: int) -> None:
         super().__init__(n_features)
@@ -125,7 +125,7 @@ class GrowingNetwork(nn.Module):
 
 
 def without_last_relu(backbone: nn.Module) -> nn.Module:
-    """A backbone whose features may be negative: its last ReLU is taken out. A cosine head needs all directions."""
+    """A backbone whose features may be negative: its last ReLU is removed. A cosine head needs all directions."""
     if isinstance(backbone, ResNet) and isinstance(last := backbone.layer4[-1], BasicBlock):
         last.activate = False
     elif isinstance(backbone, SmallCNN):
@@ -133,5 +133,5 @@ def without_last_relu(backbone: nn.Module) -> nn.Module:
         assert isinstance(last_layer, nn.Sequential)
         last_layer[-1] = nn.Identity()
     else:
-        raise InputError(f"it is not known how to take the last ReLU out of a {type(backbone).__name__}")
+        raise InputError(f"cannot remove the last ReLU of a {type(backbone).__name__}")
     return backbone

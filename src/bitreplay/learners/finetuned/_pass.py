@@ -1,9 +1,9 @@
 """PASS, prototype augmentation and self-supervision (Zhu et al., CVPR 2021): no exemplars, but a mean per class.
 
-The network learns classes and rotations at once, features are held where they were, and the outputs see old classes as
-noise of one common radius around their means. Facts are from the authors' code, Impression2805/CVPR21_PASS. Not taken
-over from it: means are those of all clean images here, not of augmented ones without the last batch, and the learning
-rate does not fall an epoch early.
+The network learns classes and rotations at once, features are held in place by distillation, and the outputs see old
+classes as noise of one common radius around their means. Details are from the authors' code,
+Impression2805/CVPR21_PASS. Deviations: means are those of all clean images, not of augmented ones without the last
+batch, and the learning rate does not drop an epoch early.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ PASS_RECIPE = Recipe(
 
 
 def rotated(pixels: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Images in all four rotations by quarters, and outputs for them: rotation k of class y is ``4 y + k``."""
+    """Images in all four rotations by quarter turns, and outputs for them: rotation k of class y is ``4 y + k``."""
     turned = torch.stack([torch.rot90(pixels, k, (2, 3)) for k in range(ROTATIONS)], 1).flatten(0, 1)
     outputs = ROTATIONS * targets[:, None] + torch.arange(ROTATIONS, device=targets.device)
     return turned.contiguous(memory_format=torch.channels_last), outputs.flatten()
 
 
 def feature_distance(features: torch.Tensor, old_features: torch.Tensor, rows: int = ROWS) -> torch.Tensor:
-    """Length of the difference over a whole batch (`torch.dist`), as it would be for a batch of `rows` rows.
+    """Length of the difference over a whole batch (`torch.dist`), scaled to a batch of `rows` rows.
 
-    The authors' weight belongs to their batch size, and the length grows with the root of the rows.
+    The authors' weight was set for their batch size, and the length grows with the square root of the rows.
     """
     distance: torch.Tensor = torch.dist(features, old_features)
     return distance * math.sqrt(rows / len(features))
@@ -68,16 +68,16 @@ def common_radius(features: npt.NDArray[np.float32], targets: Labels) -> float:
 
 @dataclass(kw_only=True, eq=False)
 class PASS(FineTunedLearner):
-    """Rotations as classes of their own, features held where they were, and old classes as noise around their means.
+    """Rotations as separate classes, feature distillation, and old classes as noise around their means.
 
-    It keeps a mean per class and one radius, (n_c * d + 1) * 32 bits.
+    It stores a mean per class and one radius, (n_c * d + 1) * 32 bits.
 
     Parameters
     ----------
     prototype_weight, distillation_weight : float
-        Weights of the loss on old classes' means, and of the distance of features from where they were.
+        Weights of the loss on old classes' means, and of the distance between new and old features.
     batch_size : int, optional
-        Images in a step, each of which is shown in four rotations; by default what the preset says.
+        Images per step, each shown in four rotations; by default as in the preset.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Recipes: how a method trains its network, as its authors published it, and the same within a smaller budget.
 
-A recipe says how long and how fast the whole line is trained. What the loss is, is the method's.
+A recipe says how long and how fast the whole network is trained. The method defines the loss.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["Recipe"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained for a task. The defaults are those of the GBM paper, which all may fall back on.
+    """How a network is trained for a task. The defaults are those of the GBM paper.
 
     Parameters
     ----------
@@ -23,14 +23,14 @@ class Recipe:
     batch_size : int
         Images per step.
     optimizer : {"sgd", "adam"}
-        SGD has a momentum of 0.9. Weight decay leaves biases and batch normalisation alone in both.
+        SGD has a momentum of 0.9. Weight decay is not applied to biases and batch normalisation in either.
     learning_rate, weight_decay : float
-        Of the optimizer; the learning rate is the highest of the schedule.
+        Options of the optimizer; the learning rate is the highest of the schedule.
     schedule : {"steps", "one_cycle", "cosine"}
         Learning rate over a task: times `factor` at each of the `milestones`; a linear rise over the first `warmup` of
         the task and a half cosine down to zero; or that half cosine alone.
     milestones : tuple of float
-        When steps are, as shares of the task's epochs: they fit any number of epochs.
+        When steps occur, as shares of the task's epochs, so that they fit any number of epochs.
     factor, warmup : float
         See `schedule`.
     augmentation : {"none", "paper", "strong"}
@@ -54,7 +54,7 @@ class Recipe:
         """The recipe with the epochs, batches, schedule and augmentation that all methods of a comparison get.
 
         Every task gets as many epochs as a frozen encoder gets for task 0, both its phases together. Optimizer,
-        learning rate and weight decay stay the method's: they belong to the scale of its loss.
+        learning rate and weight decay remain the method's: they depend on the scale of its loss.
 
         Examples
         --------
@@ -75,7 +75,7 @@ class Recipe:
         )
 
     def learning_rate_at(self, done: float) -> float:
-        """Learning rate when a share `done` of a task's steps was taken.
+        """Learning rate after a share `done` of a task's steps.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What a method that trains its network has learned, as arrays and back."""
+"""The state of a method that trains its network, as arrays and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NETWORK, KEPT = "network.", "kept."
 
 
 def state_of(learner: FineTunedLearner) -> Arrays:
-    """Network, classes and what is kept beside them."""
+    """Network, classes and what is stored besides them."""
     if learner.network is None:
         raise InputError(f"{learner.name} has not learned any class yet: call learn first")
     about = {
@@ -42,7 +42,7 @@ def state_of(learner: FineTunedLearner) -> Arrays:
 
 
 def with_state(learner: FineTunedLearner, state: Mapping[str, npt.NDArray[Any]]) -> FineTunedLearner:
-    """A copy of a learner that knows what a state says; the learner itself does not change."""
+    """A copy of a learner with a loaded state; the learner itself does not change."""
     fresh = copy.copy(learner)
     try:
         about = from_text(state["method"])

@@ -1,4 +1,4 @@
-"""A task's samples as training wants them, with the number that each class has in the network; or an error."""
+"""A task's samples as needed for training, with the index of each class in the network; or an error."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["numbered_samples"]
 def numbered_samples(
     task: Task, name: str, known: npt.NDArray[np.int64], image_shape: tuple[int, ...]
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Images, and the place that each one's class gets in the learning order.
+    """Images, and the position of each one's class in the learning order.
 
     Parameters
     ----------
     task : Task
         What is to be learned.
     name : str
-        Of the method, for messages.
+        Name of the method, for messages.
     known : ndarray of int64
         Classes learned so far.
     image_shape : tuple of int
-        Of the images learned from so far; empty before the first task.
+        Shape of the images learned from so far; empty before the first task.
     """
     images, labels = task.train.images, task.train.labels
     if not len(images):
@@ -34,7 +34,7 @@ def numbered_samples(
         raise InputError(f"{name} learned from images of shape {image_shape}; got {images.shape[1:]}")
     again = np.intersect1d(task.classes, known)
     if len(again):
-        raise InputError(f"classes {again[:10].tolist()} were learned already: every class comes in one task")
+        raise InputError(f"classes {again[:10].tolist()} were already learned: every class comes in one task")
     if not np.array_equal(np.unique(labels), np.unique(task.classes)):
         raise InputError(f"task {task.id} needs training images of each of its classes, and of no others")
     place = {int(label): len(known) + i for i, label in enumerate(task.classes)}

@@ -1,7 +1,7 @@
 """The training loop of all methods that train the whole network: read it from top to bottom.
 
-It trains the whole line for one task. A method gives it a function from a batch to a loss, and nothing else. Every
-random number comes from (seed, epoch, step), and the global random state is left alone.
+It trains the whole network for one task. A method only supplies a function from a batch to a loss. Every
+random number comes from (seed, epoch, step), and the global random state is not touched.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Augment = Callable[..., torch.Tensor]  # images from 0 to 1 and a list of intege
 
 @dataclass(frozen=True)
 class Batch:
-    """What a loss sees of a step.
+    """What a loss sees in a step.
 
     Parameters
     ----------
     pixels : Tensor
         Images (N, C, H, W), augmented and normalised.
     targets : Tensor of int64
-        Place of each image's class in the learning order.
+        Position of each image's class in the learning order.
     done : float
-        Share of the training that is behind it, from 0 to 1.
+        Share of the training that is completed, from 0 to 1.
     generator : torch.Generator
-        For what a loss draws; it is on the CPU, and this step's own.
+        For random draws in the loss; on the CPU, and specific to this step.
     """
 
     pixels: torch.Tensor
@@ -71,23 +71,23 @@ def fit(
     network : torch.nn.Module
         What is trained; it is in training mode afterwards.
     images, targets : ndarray
-        Bytes (N, H, W, C), and the place of each one's class in the learning order.
+        Bytes (N, H, W, C), and the position of each one's class in the learning order.
     loss : callable
         From a :class:`Batch` to a number.
     recipe : Recipe
-        How; its number of epochs is not used.
+        How to train; its number of epochs is not used.
     epochs : int
-        Passes over the images. What does not fill a batch waits for the next epoch's order.
+        Passes over the images. Images that do not fill a batch wait for the next epoch.
     seed : tuple of int
-        Decides everything random.
+        Determines all randomness.
     preprocessing : Preprocessing
-        What comes before the backbone.
+        Applied before the backbone.
     augment : callable, optional
         Makes random variants of the images.
     keep_statistics : bool
-        Batch normalisation goes on with the means and variances that it has, instead of those of each batch.
+        Batch normalisation keeps using its current means and variances, instead of those of each batch.
     title : str
-        What a progress bar says.
+        Text of the progress bar.
     """
     device = next(network.parameters()).device
     pictures, classes = torch.from_numpy(images).to(device), torch.from_numpy(targets).to(device)
@@ -122,7 +122,7 @@ def fit(
 def encode(
     network: GrowingNetwork, images: npt.NDArray[np.uint8], preprocessing: Preprocessing
 ) -> npt.NDArray[np.float32]:
-    """Features (N, d) of images (N, H, W, C) as they are; the network is in evaluation mode afterwards."""
+    """Features (N, d) of images (N, H, W, C) without augmentation; the network is in evaluation mode afterwards."""
     device = next(network.parameters()).device
     network.eval()
     features = []
@@ -134,7 +134,7 @@ def encode(
 
 
 def _optimizer(network: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """The optimizer; weight decay pulls on matrices and kernels only, not on biases and batch normalisation."""
+    """The optimizer; weight decay applies to matrices and kernels only, not to biases and batch normalisation."""
     parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
     groups = [
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": recipe.weight_decay},

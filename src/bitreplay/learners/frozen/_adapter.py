@@ -1,6 +1,6 @@
 """From images to a method on a frozen encoder: the adapter that owns the encoder and feeds the method.
 
-It asks the encoder (which caches what it computed) for features or bits, whichever the method uses.
+It gets features or bits, whichever the method uses, from the encoder, which caches them.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["FrozenLearner"]
 
 
 class FrozenLearner(Learner):
-    """A learner made of a method on features or bits, and the frozen encoder that makes them.
+    """A learner made of a method on features or bits, and the frozen encoder that computes them.
 
     Parameters
     ----------
     method : FrozenMethod
-        One of :data:`bitreplay.learners.LEARNERS`, or one's own.
+        One of :data:`bitreplay.learners.LEARNERS`, or your own.
     encoder : Encoder
-        Makes features and bits of images. If it was trained with a binarizer, methods on bits use that one; else
-        theirs is calibrated on task 0's features.
+        Turns images into features and bits. If it was trained with a binarizer, methods on bits use that one; otherwise
+        they calibrate their own on task 0's features.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class FrozenLearner(Learner):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The method's."""
+        """As the method."""
         return self.method.name
 
     @property
@@ -67,12 +67,12 @@ class FrozenLearner(Learner):
 
     @property
     def version(self) -> str:
-        """The method's."""
+        """As the method."""
         return self.method.version
 
     @property
     def random(self) -> bool:
-        """Whether another seed may give another result."""
+        """Whether the result depends on the seed."""
         return self.method.random
 
     @property
@@ -81,7 +81,7 @@ class FrozenLearner(Learner):
         return self.method.memory
 
     def notes(self) -> dict[str, str]:
-        """What a reader of results must know of the encoder."""
+        """What a reader of results must know about the encoder."""
         return self.encoder.notes()
 
     def learn(self, task: Task) -> None:
@@ -101,23 +101,23 @@ class FrozenLearner(Learner):
         if self.method.uses == "features":
             return self.encoder.features(samples)
         if self.method.code is None:
-            raise InputError(f"{self.name} has not learned any task yet: its bits have no thresholds")
+            raise InputError(f"{self.name} has not learned a task yet: its bits have no thresholds")
         return self.encoder.bits(samples, self.method.code)
 
     def memory_bits(self) -> int:
-        """What the method keeps of the classes learned so far."""
+        """Bits the method stores for the classes learned so far."""
         return self.method.memory_bits()
 
     def working_set_bits(self) -> int:
-        """What a decision of the method reads; the encoder is not counted."""
+        """Bits that a decision of the method reads; the encoder is not counted."""
         return self.method.working_set_bits()
 
     def state_dict(self) -> Arrays:
-        """All that the method learned, and which encoder it belongs to."""
+        """Everything the method learned, and which encoder it belongs to."""
         return {**self.method.state_dict(), "encoder": to_text({"key": self.encoder.key})}
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `state_dict` of a learner with the same options and encoder gave."""
+        """Load the `state_dict` of a learner with the same options and encoder."""
         own = dict(state)
         try:
             key = from_text(own.pop("encoder"))["key"]

@@ -1,6 +1,6 @@
 """G beyond one linear layer: the classifiers that a method with a memory can train by replay.
 
-It says what the head is made of, in words that a command line can name.
+It defines the forms of the head that can be chosen by name on the command line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Architecture = Literal["linear", "hidden", "binary", "quicknet_tail"]
 
 @dataclass(frozen=True)
 class Form:
-    """What trains an architecture well."""
+    """Training options that suit an architecture."""
 
     optimizer: OptimizerName
     learning_rate: float
@@ -49,21 +49,21 @@ def make_replay(
     batch_size: int,
     learning_rate: float | None,
 ) -> Replay:
-    """The replay head, not trained yet.
+    """The untrained replay head.
 
     Parameters
     ----------
     architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What G is: a linear layer, one with 512 hidden units, the binary classifier of the fully binary network, or
-        what follows the tap of the encoder.
+        the layers that follow the tap of the encoder.
     tail : callable or None
-        Makes what follows the encoder's tap.
+        Makes the layers that follow the encoder's tap.
     signs : bool
-        Whether G sees ±1, as behind a binary network, or 0 and 1.
+        Whether G sees ±1, as after a binary network, or 0 and 1.
     epochs, min_steps, batch_size
         As of :class:`bitreplay.heads.Replay`.
     learning_rate : float or None
-        None takes one that suits the architecture.
+        None selects one that suits the architecture.
     """
     form = FORMS[architecture]
     suiting = LINEAR_ON_SIGNS if signs and architecture == "linear" else form.learning_rate
@@ -80,7 +80,7 @@ def make_replay(
 
 
 class Signs(nn.Module):
-    """Bits as ±1, whether they come as 0 and 1 or as ±1 already: 0 must not count as +1."""
+    """Bits as ±1, whether given as 0 and 1 or already as ±1: 0 must not count as +1."""
 
     def forward(self, bits: torch.Tensor) -> torch.Tensor:
         """The signs."""
@@ -93,6 +93,6 @@ def _binary(n_inputs: int, n_classes: int) -> nn.Module:
 
 def _no_tail(n_inputs: int, n_classes: int) -> nn.Module:
     raise InputError(
-        "architecture=quicknet_tail trains what follows the tap of the encoder, but this encoder has no tail: "
+        "architecture=quicknet_tail trains the layers after the encoder's tap, but this encoder has no tail: "
         "use quicknet, quicknet_small or quicknet_large"
     )

@@ -1,7 +1,7 @@
 """Methods on bits: which binarizer makes them, and where its thresholds come from.
 
-An encoder that was trained with a binarizer brings it along (`use`). For one that was not, a binarizer is made as the
-method's options say, and calibrated on the features of task 0 (`calibrate`). Later tasks never change it.
+An encoder trained with a binarizer provides it (`use`). Otherwise, a binarizer is made according to the method's
+options and calibrated on the features of task 0 (`calibrate`). Later tasks never change it.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ class OnBits(FrozenMethod):
         integer("f", self.f, 1)
 
     def begin(self, encoder: FeatureSource) -> None:
-        """Take the binarizer that an encoder was trained with."""
+        """Use the binarizer that an encoder was trained with."""
         if self.uses == "bits" and encoder.binarizer is not None and not len(self.classes):
             self.use(encoder.binarizer, encoder.name)
 
     def use(self, binarizer: Binarizer, encoder_name: str = "") -> None:
-        """Take a binarizer whose thresholds are known."""
+        """Use a binarizer whose thresholds are known."""
         self._set_code(copy.deepcopy(binarizer), encoder_name)
 
     @property
     def needs_calibration(self) -> bool:
-        """Whether it does not know yet what its bits mean."""
+        """Whether it has no binarizer yet."""
         return self.uses == "bits" and self.code is None
 
     def calibrate(self, features: Features, encoder_name: str = "") -> None:
-        """Make a binarizer with thresholds that fit the features of task 0: their quantiles.
+        """Make a binarizer whose thresholds are quantiles of the features of task 0.
 
-        A Heaviside projection that nobody trained is random, with its thresholds at the medians of the projections.
+        An untrained Heaviside projection is random, with its thresholds at the medians of the projections.
         """
         features = np.asarray(features, dtype=np.float32)
         code = calibrated_binarizer(self.binarizer, features, p=int(self.p), f=int(self.f), seed=self.seed)
@@ -75,12 +75,12 @@ class OnBits(FrozenMethod):
 
     def _set_code(self, code: Binarizer, encoder_name: str) -> None:
         if len(self.classes):
-            raise InputError(f"{self.name} has learned classes already: the binarizer of their bits cannot change")
+            raise InputError(f"{self.name} has already learned classes: the binarizer of their bits cannot change")
         self.code, self.encoder_name = code, encoder_name
 
     def _require_code(self) -> Binarizer:
         if self.code is None:
-            raise InputError(f"{self.name} does not know what its bits mean: call calibrate or use first")
+            raise InputError(f"{self.name} has no binarizer yet: call calibrate or use first")
         return self.code
 
     def _fingerprint(self, n_bits: int) -> Fingerprint:
@@ -103,7 +103,7 @@ class OnBits(FrozenMethod):
         return X
 
     def state_dict(self) -> Arrays:
-        """All that was learned, and the binarizer."""
+        """Everything learned, and the binarizer."""
         state = super().state_dict()
         if self.uses == "bits":
             options, tensors = self._require_code().describe()
@@ -112,7 +112,7 @@ class OnBits(FrozenMethod):
         return state
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `state_dict` of a method with the same options gave."""
+        """Load the `state_dict` of a method with the same options."""
         tensors = {n.removeprefix(f"{CODE}."): v for n, v in state.items() if n.startswith(f"{CODE}.")}
         own = {n: v for n, v in state.items() if n != CODE and not n.startswith(f"{CODE}.")}
         before = self.code

@@ -1,14 +1,14 @@
 """Latent replay with CWR*: the last layer is consolidated after every task (Vorabbi et al. 2024; sec. 5.1).
 
-It stands between training and deciding. CWR* (Lomonaco et al. 2020; the rule as in the authors' ar1-pytorch) keeps
-consolidated weights cw of the last layer beside those that are trained, tw. Before a task tw is cw, and 0 for new
+It comes between training and deciding. CWR* (Lomonaco et al. 2020; the rule as in the authors' ar1-pytorch) keeps
+consolidated weights cw of the last layer in addition to the trained ones, tw. Before a task tw is cw, and 0 for new
 classes. After it, for every class j of the new samples and the exemplars::
 
     tw[j] <- tw[j] - m                                            m: the mean over all weights of these classes
     cw[j] <- tw[j]                                                if j is new
     cw[j] <- (cw[j] * w + tw[j]) / (w + 1)                        else, with w = sqrt(past_j / cur_j)
 
-cur_j counts the samples of class j in this task, exemplars included, and past_j those of all tasks before.
+cur_j counts the samples of class j in this task, including exemplars, and past_j those of all earlier tasks.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ __all__ = ["LatentReplayCWR", "consolidate", "last_layer"]
 class LatentReplayCWR(LatentReplay):
     """LR + CWR*: latent replay whose last layer is consolidated after every task.
 
-    The consolidated weights are those that decide, and those that the next task starts from: nothing more is kept than
-    by LatentReplay, but for one count per class.
+    The consolidated weights make the decisions, and the next task starts from them: apart from one count per class,
+    nothing more is stored than by LatentReplay.
 
     Parameters
     ----------
     architecture : {"linear", "hidden", "binary", "quicknet_tail"}
-        What is trained, as for LatentReplay. Of a binary last layer the latent weights are consolidated.
+        What is trained, as for LatentReplay. For a binary last layer, the latent weights are consolidated.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class LatentReplayCWR(LatentReplay):
     name: ClassVar[str] = "LatentReplayCWR"
 
     def _replay(self) -> Replay:
-        """The replay head; the rows of new classes in its last layer begin at 0, unless only their signs count."""
+        """The replay head; the rows of new classes in its last layer start at 0, unless only their signs matter."""
         head = super()._replay()
 
         def make(n_inputs: int, n_classes: int) -> nn.Module:
@@ -120,9 +120,9 @@ def consolidate(
     kept : ndarray, shape (known classes, ...)
         cw before it.
     past : ndarray of int64, shape (known classes,)
-        Samples of each class in the tasks before.
+        Samples of each class in earlier tasks.
     current : ndarray of int64, shape (classes,)
-        Samples of each class in this task, exemplars included.
+        Samples of each class in this task, including exemplars.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """FeCAM (Goswami et al., NeurIPS 2023): nearest mean by a Mahalanobis distance with a full covariance for every class.
 
 Features are made less skewed by a power (Tukey's transform), covariances are shrunk and turned into correlations, and
-distances are taken between vectors of length 1. The inverse factors of the correlations are what is kept: a distance is
-then the length of one triangular product.
+distances are taken between vectors of length 1. The inverse factors of the correlations are stored: a distance is then
+the length of one triangular product.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ SHRINKINGS = 2  # released code, models/fecam.py: "we apply covariance shrinkage
 
 @dataclass(kw_only=True, eq=False)
 class FeCAM(FrozenMethod):
-    """Mahalanobis distances with a covariance per class. It keeps means and full matrices: n_c * (d + d^2) * 32 bits.
+    """Mahalanobis distances with a covariance per class. It stores means and full matrices: n_c * (d + d^2) * 32 bits.
 
     The released code decides by plain means while there is only task 0; here the covariances are used from the start.
 
     Parameters
     ----------
     power : float
-        Exponent of Tukey's transform, for features that are not negative; 1 leaves features as they are.
+        Exponent of Tukey's transform, for features that are not negative; 1 leaves features unchanged.
     shrink_diagonal, shrink_rest : float
-        How much of the mean variance is added to every variance, and of the mean covariance to every covariance.
+        Share of the mean variance added to every variance, and of the mean covariance added to every covariance.
     seed : int
-        Not used: nothing is random.
+        Not used: there is no randomness.
 
     Examples
     --------
@@ -74,14 +74,14 @@ class FeCAM(FrozenMethod):
         X = super()._checked(X)
         if self.power != 1 and X.min() < 0:
             raise InputError(
-                "FeCAM takes a power of the features, which must not be negative (as after a ReLU); "
+                "FeCAM raises features to a power, so they must not be negative (as after a ReLU); "
                 f"found {X.min():.3g}. Set power=1 for other features"
             )
         return X
 
     @property
     def random(self) -> bool:
-        """Whether another seed may give another result."""
+        """Whether the result depends on the seed."""
         return False
 
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:

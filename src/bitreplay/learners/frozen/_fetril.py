@@ -26,19 +26,19 @@ Classifier = Literal["svc", "fc"]
 class FeTrIL(FrozenMethod):
     """A linear classifier on new samples and on samples translated to the means of past classes.
 
-    It keeps one float mean per class: n_c * d * 32 bits.
+    It stores one float mean per class: n_c * d * 32 bits.
 
     Parameters
     ----------
     classifier : {"svc", "fc"}
         One-vs-rest linear support vector machines on samples of length 1, trained afresh in every task, as published;
-        or a layer that goes on training by SGD on the samples as they are.
+        or a layer that continues training by SGD on the unscaled samples.
     C, tol : float
-        Of the support vector machines, as scikit-learn's LinearSVC defines them.
+        Options of the support vector machines, as in scikit-learn's LinearSVC.
     epochs, batch_size : int
-        Of SGD: passes over the samples, and samples in a step.
+        For SGD: passes over the samples, and samples per step.
     learning_rate, weight_decay : float
-        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
+        For SGD with momentum 0.9; the rate decays to 0 along a cosine.
     seed : int
         Order of the samples in SGD.
 
@@ -76,7 +76,7 @@ class FeTrIL(FrozenMethod):
 
     @property
     def random(self) -> bool:
-        """Whether another seed may give another result."""
+        """Whether the result depends on the seed."""
         return self.classifier == "fc"
 
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:

@@ -1,4 +1,4 @@
-"""Fine-tuning of the head, the lower bound: a linear layer goes on training on whatever is new, and forgets."""
+"""Fine-tuning of the head, the lower bound: a linear layer keeps training on new data only, and forgets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FineTuning"]
 
 @dataclass(kw_only=True, eq=False)
 class FineTuning(LinearMethod):
-    """A linear layer that goes on training on the new task alone. It keeps nothing of old classes: 0 bits.
+    """A linear layer that continues training on the new task alone. It stores nothing for old classes: 0 bits.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Gaussian replay: every class is remembered as a Gaussian of its features, and a linear layer is trained on draws.
 
 It is GBM's replay with the binary mixture replaced by a Gaussian (as in PASS, Zhu et al., CVPR 2021, or IL2A, NeurIPS
-2021, on a frozen encoder), so that the two can be told apart: what replay does, and what the memory does.
+2021, on a frozen encoder), to separate the effect of replay from that of the memory.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ JITTER = 1e-3  # ours: times the mean variance; a covariance of fewer samples th
 class GaussianReplay(FrozenMethod):
     """A linear layer trained on new samples and on draws from a Gaussian per past class.
 
-    It keeps means and variances, n_c * 2d * 32 bits, or means and full covariances, n_c * (d + d^2) * 32.
+    It stores means and variances, n_c * 2d * 32 bits, or means and full covariances, n_c * (d + d^2) * 32.
 
     Parameters
     ----------
     covariance : {"diagonal", "full"}
         Whether features are drawn independently.
     epochs, batch_size : int
-        Passes over the new samples, and rows in a step; every class has the same share of a batch, as in eq. 6 of the
+        Passes over the new samples, and rows per step; every class has the same share of a batch, as in eq. 6 of the
         GBM paper.
     learning_rate, weight_decay : float
-        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
+        For SGD with momentum 0.9; the rate decays to 0 along a cosine.
     seed : int
-        Of the draws.
+        Seed of the draws.
 
     Examples
     --------

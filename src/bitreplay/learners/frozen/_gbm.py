@@ -1,7 +1,7 @@
 """GBM, the method of this library: a generative binary memory, and a head that decides from it.
 
-It is a cover of the core (:mod:`bitreplay.gbm`), as :class:`bitreplay.GBMClassifier` is: with the same options and seed
-both decide alike. This one learns from bits that were packed before, and cached.
+Like :class:`bitreplay.GBMClassifier`, it wraps the core (:mod:`bitreplay.gbm`): with the same options and seed both
+give the same answers. This one learns from packed and cached bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HeadName = Literal["closed_form", "replay", "bayes"]
 
 @dataclass(kw_only=True, eq=False)
 class GBM(MemoryAndHead):
-    """A Bernoulli mixture of every class in a few bits per value: K * D * q * n_c bits are kept.
+    """A Bernoulli mixture of every class in a few bits per value: K * D * q * n_c bits are stored.
 
     Parameters
     ----------
@@ -38,37 +38,37 @@ class GBM(MemoryAndHead):
     bits : int
         q, bits per stored value: 1 to 16, or 32 for float32.
     binarizer : {"thermometer", "heaviside"}
-        What makes bits of the features of an encoder that was not trained with a binarizer.
+        The binarizer for encoders that were not trained with one.
     p, f : int
         Thermometer bits per feature; width factor of Heaviside.
     head : {"closed_form", "replay", "bayes"}
         How a decision is made from the memory: in closed form, by the paper's SGD on pseudo-exemplars, or by the
         mixtures' posterior.
     blend, ridge : float, optional
-        a and lam of the closed form. Left open, they are chosen on a fifth of task 0's samples.
+        a and lam of the closed form. By default they are chosen on a fifth of task 0's samples.
     clamp : float, optional
-        Of the Bayes head, likewise.
+        The same for the Bayes head.
     architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What replay trains: a linear layer, one with hidden units, the classifier of the fully binary network, or the
         part of a QuickNet that follows the encoder's tap.
     epochs, min_steps : int
-        Passes over the new samples in replay, and steps at least.
+        Passes over the new samples in replay, and the minimum number of steps.
     batch_size : int
-        Samples and pseudo-exemplars of a step in replay.
+        Samples and pseudo-exemplars per step in replay.
     learning_rate : float, optional
-        Of replay; by default one that suits the architecture and its inputs.
+        For replay; by default one that suits the architecture and its inputs.
     init : {"centroid", "random"}, optional
-        Where EM starts: near the centroid of the class, or anywhere. By default as `em` says.
+        Where EM starts: near the centroid of the class, or at random. By default as in `em`.
     weights : {"learned", "fixed"}, optional
-        Learn the mixing weights, or keep them at 1/K. By default as `em` says.
+        Learn the mixing weights, or keep them at 1/K. By default as in `em`.
     objective : {"likelihood", "expected"}, optional
-        What starts are judged and EM is stopped by; "expected" is the paper's. By default as `em` says.
+        What selects the best start and stops EM; "expected" is the paper's. By default as in `em`.
     em : EMOptions, optional
-        How mixtures are fitted otherwise; `prototypes` decides their number.
+        How mixtures are fitted otherwise; `prototypes` sets their number.
     n_jobs : int, optional
         Threads of EM, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
     seed : int
-        Of everything random.
+        Seed for all randomness.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class GBM(MemoryAndHead):
             weights=self.weights or em.weights,
             objective=self.objective or em.objective,
         )
-        # Only classes are asked for, so nothing needs a temperature.
+        # Only classes are predicted, so no temperature is needed.
         return GBMOptions(self.prototypes, self.bits, heads[self.head], em, calibrate=False, n_jobs=self.n_jobs)
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Options chosen on task 0: a fifth of its training samples is held out, and options are judged by it.
+"""Options chosen on task 0: a fifth of its training samples is held out to compare options.
 
-Test data is never looked at, and nothing is chosen again later: what task 0 says stays.
+Test data is never used, and the choice is not revised later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Joint training of the head, the upper bound of a linear layer on a frozen encoder: it keeps all data."""
+"""Joint training of the head, the upper bound of a linear layer on a frozen encoder: it stores all data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Joint"]
 
 @dataclass(kw_only=True, eq=False)
 class Joint(LinearMethod):
-    """A linear layer trained from zero on all samples so far, in every task. Not incremental: it keeps them all.
+    """A linear layer trained from scratch on all samples so far, in every task. Not incremental: it stores them all.
 
     Its memory is therefore N * D bits, or N * d * 32 for features.
 
@@ -50,7 +50,7 @@ class Joint(LinearMethod):
         return {"weights": weights, "biases": biases, "scale": np.array(scale), "samples": samples, "targets": y}
 
     def memory_bits(self) -> int:
-        """All samples; the bits that fill packed rows up to whole words are not counted."""
+        """All samples; the padding of packed rows is not counted."""
         if self.uses == "features" or not len(self.classes):
             return super().memory_bits()
         return len(self.learned["samples"]) * self.n_features

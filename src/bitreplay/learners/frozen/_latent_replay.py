@@ -1,6 +1,6 @@
 """Binary latent replay: packed embeddings of some samples of every class are kept and replayed (sec. 5.2 of the paper).
 
-An exemplar is a prototype of one bit per value, so the memory is GBM's with E prototypes and q = 1: what is drawn from
+An exemplar is a prototype of one bit per value, so the memory is GBM's with E prototypes and q = 1: draws from
 it are the exemplars themselves, and the layer is trained on them exactly as GBM's is on pseudo-exemplars.
 """
 
@@ -31,30 +31,30 @@ Selection = Literal["random", "herding"]
 
 @dataclass(kw_only=True, eq=False)
 class LatentReplay(MemoryAndHead):
-    """E packed embeddings per class: E * D * n_c bits are kept.
+    """E packed embeddings per class: E * D * n_c bits are stored.
 
     Parameters
     ----------
     exemplars : int
-        E, embeddings kept per class; all of them where a class has fewer samples.
+        E, embeddings stored per class; all of them if a class has fewer samples.
     selection : {"random", "herding"}
-        Which: any, or those whose mean is nearest to the mean of the class, one after the other (iCaRL, Rebuffi et al.
+        Which: random ones, or greedily those whose mean is closest to the mean of the class (iCaRL, Rebuffi et al.
         2017).
     binarizer : {"thermometer", "heaviside"}
-        What makes bits of the features of an encoder that was not trained with a binarizer.
+        The binarizer for encoders that were not trained with one.
     p, f : int
         Thermometer bits per feature; width factor of Heaviside.
     architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What is trained: a linear layer, one with hidden units, the classifier of the fully binary network, or the part
         of a QuickNet that follows the encoder's tap.
     epochs, min_steps : int
-        Passes over the new samples, and steps at least.
+        Passes over the new samples, and the minimum number of steps.
     batch_size : int
-        Samples and exemplars of a step.
+        Samples and exemplars per step.
     learning_rate : float, optional
         By default one that suits the architecture and its inputs.
     seed : int
-        Of which samples are kept, and of their order in training.
+        Determines which samples are stored, and their order in training.
 
     Examples
     --------
@@ -117,9 +117,9 @@ class LatentReplay(MemoryAndHead):
 
 
 def herd_bits(bits: PackedBits, n: int) -> npt.NDArray[np.intp]:
-    """Rows of at most `n` different samples, in the order in which herding takes them.
+    """Rows of at most `n` different samples, in the order in which herding selects them.
 
-    Each is the one that brings the mean of those taken so far nearest to the mean of all.
+    Each is the one that brings the mean of those selected so far closest to the mean of all.
 
     Examples
     --------

@@ -26,7 +26,7 @@ MIN_STEPS = 500  # ours: as the replay head's; a few passes over small data are 
 
 
 class Rows(Protocol):
-    """Samples that can be taken by their numbers, as float32 rows."""
+    """Samples that can be indexed by row, as float32."""
 
     def __len__(self) -> int: ...
 
@@ -34,7 +34,7 @@ class Rows(Protocol):
 
 
 class DecodedBits:
-    """Packed bits as what a layer sees of them: unpacked a batch at a time, the mean of every feature's bits."""
+    """Packed bits as a layer sees them: unpacked a batch at a time, the mean of every feature's bits."""
 
     def __init__(self, bits: PackedBits, code: Binarizer) -> None:
         self.bits, self.code = bits, code
@@ -48,14 +48,14 @@ class DecodedBits:
 
 
 def count_steps(n_rows: int, batch_size: int, epochs: int) -> int:
-    """Steps in so many passes over the rows, and enough of them where rows are few."""
+    """Steps in this many passes over the rows, and enough of them if rows are few."""
     return max(MIN_STEPS, epochs * -(-n_rows // batch_size))
 
 
 def shuffled_batches(
     rows: Rows, targets: Labels, batch_size: int, n_steps: int, generator: np.random.Generator
 ) -> Iterator[tuple[Features, Labels]]:
-    """So many batches from passes over all rows, each pass in another order; its last batch may be smaller."""
+    """`n_steps` batches from passes over all rows, each pass in another order; its last batch may be smaller."""
     step = 0
     while True:
         order = generator.permutation(len(rows))
@@ -77,13 +77,13 @@ def train_linear(
     momentum: float = 0.9,  # sec. 4.1 of the GBM paper, and every recipe compared here
     weight_decay: float = 0.0,
 ) -> Layer:
-    """Train softmax regression by SGD; the learning rate falls to 0 along a cosine.
+    """Train softmax regression by SGD; the learning rate decays to 0 along a cosine.
 
     Parameters
     ----------
     start : pair of ndarray, or None
-        Weights and biases to go on from, which are not changed; rows of further classes begin at 0, as all do without
-        a start.
+        Weights and biases to continue from, which are not changed; rows of additional classes start at 0, as all do
+        without a start.
     shape : pair of int
         Classes and inputs of the layer.
     batches : iterable of (inputs float32 (B, d), targets int64 (B,))
@@ -91,7 +91,7 @@ def train_linear(
     n_steps : int
         How many batches there will be, for the learning rate.
     learning_rate, momentum, weight_decay : float
-        Of SGD as torch defines it.
+        For SGD as torch defines it.
 
     Returns
     -------

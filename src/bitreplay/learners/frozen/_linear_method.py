@@ -29,20 +29,20 @@ __all__ = ["LinearMethod", "check_training_options", "scale_of"]
 
 @dataclass(kw_only=True, eq=False)
 class LinearMethod(OnBits):
-    """A linear layer trained by SGD; subclasses say on what.
+    """A linear layer trained by SGD; subclasses define on what.
 
     Parameters
     ----------
     inputs : {"bits", "features"}
         What the layer sees.
     binarizer : {"thermometer", "heaviside"}
-        What makes bits of the features of an encoder that was not trained with a binarizer.
+        The binarizer for encoders that were not trained with one.
     p, f : int
         Thermometer bits per feature; width factor of Heaviside.
     epochs, batch_size : int
-        Passes over the samples, and samples in a step.
+        Passes over the samples, and samples per step.
     learning_rate, weight_decay : float
-        Of SGD with momentum 0.9; the rate falls to 0 along a cosine.
+        For SGD with momentum 0.9; the rate decays to 0 along a cosine.
     seed : int
         Order of the samples.
     """
@@ -64,11 +64,11 @@ class LinearMethod(OnBits):
 
     @property
     def uses(self) -> Uses:
-        """What the option `inputs` says."""
+        """As in the option `inputs`."""
         return self.inputs
 
     def _rows(self, X: Any, scale: float) -> Rows:
-        """Samples as the layer sees them: features at a scale that makes the learning rate fit, bits as they are."""
+        """Samples as the layer sees them: features at a scale that suits the learning rate, bits unchanged."""
         return DecodedBits(X, self._require_code()) if isinstance(X, PackedBits) else ScaledRows(X, scale)
 
     def _train(self, rows: Rows, y: Labels, start: Layer | None, n_classes: int) -> Layer:
@@ -99,9 +99,9 @@ class ScaledRows:
 
 
 def scale_of(X: Any) -> float:
-    """What makes the mean square of features 1/2, that of a bit set half of the time; 1 for bits.
+    """The factor that makes the mean square of features 1/2, that of a bit set half of the time; 1 for bits.
 
-    So one learning rate fits features of any encoder, and bits.
+    One learning rate then suits features of any encoder, and bits.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """One-vs-rest linear support vector machines with squared hinge loss, for all classes at once.
 
-The same problem as scikit-learn's ``LinearSVC(dual=False)`` solves: minimise ``|w|^2 / 2 + C sum_i max(0, 1 - y_i w
+The same problem that scikit-learn's ``LinearSVC(dual=False)`` solves: minimise ``|w|^2 / 2 + C sum_i max(0, 1 - y_i w
 x_i)^2``, the bias being a weight of a constant feature 1. Its minimum is unique; this solver finds it for all classes
-together by Newton's method with conjugate gradients (as liblinear does for one), so that the samples are only touched
-by matrix products. FeTrIL's samples are cheap to multiply with and far too many to write down.
+together by Newton's method with conjugate gradients (as liblinear does for one), so that the samples are only used
+in matrix products. FeTrIL's samples are cheap to multiply with and far too many to write down.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def train_linear_svc(
     samples : Products
         N samples of d features.
     scale : ndarray of float32, shape (N,)
-        What every sample is multiplied by: 1 / length trains on samples of length 1.
+        Factor of every sample: 1 / length trains on samples of length 1.
     targets : ndarray of int64, shape (N,)
         Their classes.
     shape : pair of int
@@ -59,8 +59,8 @@ def train_linear_svc(
     C : float
         Weight of the loss.
     tol : float
-        As liblinear's: training ends when the gradient is so small a part of the first one, times the share of the
-        rarer side of each class.
+        As in liblinear: training ends when the gradient falls below this fraction of the first one, times the share of
+        the rarer side of each class.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def train_linear_svc(
     loss_weight = np.float32(C)
 
     def outputs_of(weights: Features, out: Features) -> Features:
-        """Of the layer, whose weights have the bias as last column; written to `out`, as new memory is slow to get."""
+        """Scores of the layer, whose weights have the bias as last column; written to `out`, as allocation is slow."""
         outputs = samples.times(weights[:, :-1], out)
         outputs *= column
         outputs += weights[:, -1]
@@ -116,7 +116,7 @@ def train_linear_svc(
 
 
 def _conjugate_gradients(curvature: Callable[[Features], Features], wanted: Features) -> Features:
-    """Solve ``curvature(x) = wanted`` for every row on its own."""
+    """Solve ``curvature(x) = wanted`` for every row independently."""
     solution = np.zeros_like(wanted)
     residual = wanted.copy()
     direction = wanted.copy()

@@ -27,8 +27,8 @@ class MemoryAndHead(OnBits):
     Attributes
     ----------
     tail : callable or None
-        ``tail(n_inputs, n_classes)`` makes what follows the encoder's tap, for `architecture="quicknet_tail"`; None for
-        an encoder that is used to its end.
+        ``tail(n_inputs, n_classes)`` makes the layers after the encoder's tap, for `architecture="quicknet_tail"`; None
+        for an encoder without a tap.
     """
 
     architecture: Architecture
@@ -39,25 +39,25 @@ class MemoryAndHead(OnBits):
     tail: MakeModule | None = None
 
     def begin(self, encoder: FeatureSource) -> None:
-        """Take the binarizer that an encoder was trained with, and what follows its tap."""
+        """Use the binarizer that an encoder was trained with, and the layers after its tap."""
         self.tail = encoder.tail
         super().begin(encoder)
 
     @property
     def version(self) -> str:
-        """Its own version, and that of memory and heads."""
+        """Its own version, and those of memory and heads."""
         return f"{self.VERSION}.{HEADS_VERSION}"
 
     @property
     def state(self) -> GBMState:
-        """Memory and head, and what they will learn next with."""
+        """Memory and head, and everything needed to continue learning."""
         self._require_classes()
         state: GBMState = self.learned["state"]
         return state
 
     @property
     def memory(self) -> BinaryMemory | None:
-        """All that is kept of the classes: it can be saved, merged or read on its own; None before the first."""
+        """Everything stored about the classes: it can be saved, merged or read on its own; None before the first."""
         return self.state.memory if len(self.classes) else None
 
     @abstractmethod
@@ -71,7 +71,7 @@ class MemoryAndHead(OnBits):
         self._replay()  # refuses the others where they are out of range
 
     def _replay(self) -> Replay:
-        """The replay head as the options want it, not trained yet."""
+        """The untrained replay head, as set by the options."""
         return make_replay(
             self.architecture,
             self.tail,

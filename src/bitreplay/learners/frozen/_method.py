@@ -1,7 +1,7 @@
 """What all methods on a frozen encoder share: checks before anything changes, labels, sizes, and the state as arrays.
 
-A method is one file: it says what it keeps after learning new classes (`_learn`, which changes nothing itself) and how
-it scores samples (`_scores`).
+A method is one file: it defines what it stores after learning new classes (`_learn`, which changes nothing itself) and
+how it scores samples (`_scores`).
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ class FeatureSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name."""
 
     @property
     def key(self) -> str:
-        """What determines its features, as a hash."""
+        """Hash of everything that determines its features."""
 
     @property
     def binarizer(self) -> Binarizer | None:
-        """The binarizer that it was trained with, if any."""
+        """The binarizer it was trained with, if any."""
 
     @property
     def tail(self) -> Any:
-        """Makes what follows the tap of a network that ends before its end; None for others."""
+        """Makes the layers after the tap of a truncated network; None for others."""
 
     def notes(self) -> dict[str, str]:
-        """What a reader of results must know of it."""
+        """What a reader of results must know about it."""
 
     def features(self, samples: Samples | npt.NDArray[np.uint8], /) -> npt.NDArray[np.float32]:
         """Features (N, d)."""
@@ -71,10 +71,10 @@ class FrozenMethod(Method):
     n_features : int
         Width of the inputs; 0 before the first task.
     learned : mapping
-        What `_learn` gave last, arrays as a rule. `memory_arrays` names those that are kept to be able to learn more,
-        and `decision_arrays` those that a decision reads.
+        The last result of `_learn`, usually arrays. `memory_arrays` names those stored in order to learn more, and
+        `decision_arrays` those that a decision reads.
     code : Binarizer or None
-        What makes the bits of methods on bits; None before `begin` or `calibrate`.
+        The binarizer of methods on bits; None before `begin` or `calibrate`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class FrozenMethod(Method):
         return "features"
 
     def learner_in(self, place: Place) -> FrozenLearner:
-        """A learner that feeds this method with what the place's frozen encoder makes of images."""
+        """A learner that feeds this method with the output of the run's frozen encoder."""
         from bitreplay.learners.frozen._adapter import FrozenLearner
 
         return FrozenLearner(self, place.encoder_for(self.uses))
@@ -115,7 +115,7 @@ class FrozenMethod(Method):
     # ------------------------------------------------------------------ before the first task
 
     def begin(self, encoder: FeatureSource) -> None:
-        """Take what an encoder brings along, before the first task; most methods need nothing."""
+        """Use what an encoder provides, before the first task; most methods need nothing."""
 
     @property
     def needs_calibration(self) -> bool:
@@ -123,13 +123,13 @@ class FrozenMethod(Method):
         return False
 
     def calibrate(self, features: Features, encoder_name: str = "") -> None:
-        """Learn from the features of task 0 what bits mean; methods on features need nothing of the kind."""
+        """Calibrate the binarizer on the features of task 0; methods on features need none."""
 
     # ------------------------------------------------------------------ what a method defines
 
     @abstractmethod
     def _learn(self, X: Any, y: Labels, new: Labels) -> dict[str, Any]:
-        """All that is to be kept after the `new` classes were learned; `y` are positions in `classes` then."""
+        """Everything to be stored after learning the `new` classes; `y` are positions in the resulting `classes`."""
 
     @abstractmethod
     def _scores(self, X: Any) -> npt.NDArray[np.floating]:
@@ -138,12 +138,12 @@ class FrozenMethod(Method):
     # ------------------------------------------------------------------ learning and deciding
 
     def partial_fit(self, X: Inputs, y: Labels) -> None:
-        """Learn new classes from samples of theirs alone.
+        """Learn new classes from their samples alone.
 
         Parameters
         ----------
         X : ndarray of float32, shape (N, d), or PackedBits
-            What `uses` says.
+            As given by `uses`.
         y : ndarray of int64, shape (N,)
             Labels: any integers that were not learned before.
         """
@@ -163,13 +163,13 @@ class FrozenMethod(Method):
         self.learned, self.classes, self.n_features = learned, classes, n_features
 
     def _generator(self, *purpose: int) -> np.random.Generator:
-        """A generator that depends on the seed and on how much was learned: a reloaded method goes on alike."""
+        """A generator that depends on the seed and on how much was learned: a reloaded method continues identically."""
         return np.random.default_rng([self.seed, len(self.classes), *purpose])
 
     # ------------------------------------------------------------------ sizes
 
     def memory_bits(self) -> int:
-        """Bits of the arrays that are kept of the classes learned so far."""
+        """Bits of the arrays stored for the classes learned so far."""
         return self._bits_of(self.memory_arrays)
 
     def working_set_bits(self) -> int:
@@ -182,7 +182,7 @@ class FrozenMethod(Method):
     # ------------------------------------------------------------------ state
 
     def state_dict(self) -> Arrays:
-        """All that was learned, as arrays."""
+        """Everything learned, as arrays."""
         self._require_classes()
         about = {"method": to_text({"name": self.name}), "n_features": np.array(self.n_features)}
         state = {**about, "classes": self.classes, **self._to_arrays()}
@@ -190,7 +190,7 @@ class FrozenMethod(Method):
         return {name: np.asarray(array, order="C") for name, array in state.items()}
 
     def load_state_dict(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take over what `state_dict` of a method with the same options gave."""
+        """Load the `state_dict` of a method with the same options."""
         arrays = {name: np.array(value) for name, value in state.items()}
         try:
             if (name := from_text(arrays.pop("method"))["name"]) != self.name:
@@ -202,11 +202,11 @@ class FrozenMethod(Method):
         self._take(learned, classes, n_features)
 
     def _to_arrays(self) -> Arrays:
-        """What was learned as arrays."""
+        """The learned state as arrays."""
         return dict(self.learned)
 
     def _from_arrays(self, arrays: Arrays) -> dict[str, Any]:
-        """The inverse of `_to_arrays`; raises ValueError or the like where arrays do not fit."""
+        """The inverse of `_to_arrays`; raises ValueError or similar if arrays do not match."""
         missing = {*self.memory_arrays, *self.decision_arrays} - arrays.keys()
         if missing:
             raise ValueError(f"it has no {', '.join(sorted(missing))}")
@@ -248,7 +248,7 @@ class FrozenMethod(Method):
         known = np.intersect1d(labels, self.classes)
         if len(known):
             raise InputError(
-                f"classes {known[:10].tolist()} were learned already: every class comes in one task, with all its "
+                f"classes {known[:10].tolist()} were already learned: every class comes in one task, with all its "
                 "samples"
             )
         return labels.astype(np.int64)

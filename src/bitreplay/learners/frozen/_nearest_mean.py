@@ -20,14 +20,14 @@ Real = TypeVar("Real", np.float32, np.float64)
 
 @dataclass(kw_only=True, eq=False)
 class NearestMean(FrozenMethod):
-    """The class whose mean is nearest to the features. It keeps one float mean per class: n_c * d * 32 bits.
+    """The class whose mean is nearest to the features. It stores one float mean per class: n_c * d * 32 bits.
 
     Parameters
     ----------
     metric : {"cosine", "euclidean"}
-        What near means.
+        How distance is measured.
     seed : int
-        Not used: nothing is random.
+        Not used: there is no randomness.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class NearestMean(FrozenMethod):
 
     @property
     def random(self) -> bool:
-        """Whether another seed may give another result."""
+        """Whether the result depends on the seed."""
         return False
 
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:

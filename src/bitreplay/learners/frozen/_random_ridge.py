@@ -1,8 +1,8 @@
 """Ridge regression on random features: ACIL (Zhuang et al., NeurIPS 2022), RanPAC (McDonnell et al., NeurIPS 2023).
 
-Features are widened by a fixed random layer with ReLU. One-hot targets are regressed on them, and what that needs of
-the past is exact: the Gram matrix of all samples and their sum by class. So the classifier does not depend on how the
-classes came in tasks.
+Features are widened by a fixed random layer with ReLU. One-hot targets are regressed on them, and the required
+statistics of the past are exact: the Gram matrix of all samples and their sum by class. The classifier therefore does
+not depend on how the classes are divided into tasks.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ RIDGES = 10.0 ** np.arange(-3, 0.1, 0.5)  # ours: times the mean diagonal of the
 
 @dataclass(kw_only=True, eq=False)
 class RandomRidge(FrozenMethod):
-    """Ridge regression on random ReLU features: (width^2 + n_c * width) * 32 bits are kept, whatever was learned.
+    """Ridge regression on random ReLU features: (width^2 + n_c * width) * 32 bits are stored.
 
     Parameters
     ----------
     width : int
         Number of random features.
     ridge : float, optional
-        What is added to the diagonal of the Gram matrix. By default the value that gives the best accuracy on a fifth
-        of task 0's samples, held out.
+        Added to the diagonal of the Gram matrix. By default the value that gives the best accuracy on a held-out fifth
+        of task 0's samples.
     seed : int
-        Of the random layer, which is not kept but drawn again, and of the samples held out.
+        Seed of the random layer, which is drawn again rather than stored, and of the held-out samples.
 
     Examples
     --------
@@ -138,4 +138,4 @@ def solve_ridge(gram: Features, sums: Features, ridge: float) -> Features:
         except linalg.LinAlgError:
             continue
         return np.asarray(linalg.cho_solve(factor, sums.T, check_finite=False).T, dtype=np.float32, order="C")
-    raise InputError(f"the ridge {ridge:g} is too small for these features: raise it")
+    raise InputError(f"the ridge {ridge:g} is too small for these features: increase it")

@@ -1,8 +1,8 @@
 """Streaming linear discriminant analysis (Hayes and Kanan, "Lifelong Machine Learning with Deep Streaming LDA", 2020).
 
 One mean per class and one covariance for all of them, which grows by the scatter of every new class about its mean.
-The paper's update sample by sample only approaches that scatter; with whole classes at hand it is taken exactly, so
-that the order of samples and tasks does not matter.
+The paper's sample-by-sample update only approximates that scatter; with whole classes available it is computed exactly,
+so that the order of samples and tasks does not matter.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["StreamingLDA"]
 
 @dataclass(kw_only=True, eq=False)
 class StreamingLDA(FrozenMethod):
-    """Linear discriminants from class means and a shared covariance: (n_c * d + d^2) * 32 bits are kept.
+    """Linear discriminants from class means and a shared covariance: (n_c * d + d^2) * 32 bits are stored.
 
     Parameters
     ----------
     shrinkage : float
         Share of the identity in the covariance, between 0 and 1.
     seed : int
-        Not used: nothing is random.
+        Not used: there is no randomness.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class StreamingLDA(FrozenMethod):
 
     @property
     def random(self) -> bool:
-        """Whether another seed may give another result."""
+        """Whether the result depends on the seed."""
         return False
 
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:

@@ -3,7 +3,7 @@
 ``f_hat(c_p) = f(c_n) - mu(c_n) + mu(c_p)``, where the donor ``c_n`` is the new class whose mean is nearest to that of
 the past class ``c_p`` (Petit et al., "FeTrIL: Feature Translation for Exemplar-Free Class-Incremental Learning", WACV
 2023, eq. 1). They are never stored: there are as many as classes times samples of a donor, but they are sums of few
-samples and few translations, and products with them are made of products with those.
+samples and few translations, and products with them are computed from products with those.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Translated:
     means : ndarray of float32, shape (classes, d)
         Means of all classes; those of new classes are means of `features`.
     n_past : int
-        The first so many classes are past.
+        Number of past classes, which come first.
 
     Attributes
     ----------
     donors : ndarray of int64, shape (classes,)
-        Whose samples stand for every class; a new class has its own.
+        The class whose samples stand in for every class; a new class uses its own.
     targets : ndarray of int64
         The class of every row.
     """
