@@ -41,6 +41,7 @@ BETA, BETA_OFFSET = 2.0, 1.25  # ours: a trial on held-out training samples of C
 FLOOR = 0.02  # ours: the same trial; phi where no mean has been. 0.003 to 0.05 do as well
 LARGE = 250  # ours, not tuned: with 100 samples the help gains less than a point (few_shot.py --constants)
 FADING = 25.0  # ours: the same trial; samples at which a class needs half of the offset of one with none
+AT_ONCE = 2**18  # values of small classes that are worked on together
 REFERENCES = 1000  # ours: classes, the largest, that S_b is made of: the time is cubic in them
 
 
@@ -91,9 +92,8 @@ def lend_strength(
     if not strength or not len(small):
         return
 
-    # Centred, B^-1 m of all that is needed, and R: rows whose R^T R is the covariance of the means.
+    # B^-1 of the centre, and R: rows whose R^T R is the covariance of the means.
     centre, inverse_centre = trust @ means[known], trust @ weights[0, known]
-    own, inverse_own = means[small] - centre, weights[0, small] - inverse_centre
     root = np.sqrt(trust)[:, None]
     rows, inverse_rows = root * (means[known] - centre), root * (weights[0, known] - inverse_centre)
     gram = rows @ inverse_rows.T
@@ -103,18 +103,23 @@ def lend_strength(
     noise = share * strength / counts * need
     phi = (raw - trust @ noise[known]).clip(0)  # without what the means of the references err by
 
-    # What is kept of each direction, as multiples of a small class's own mean and of the rows.
-    kept = (phi + FLOOR) / (phi + FLOOR + noise[small, None])
-    beyond = FLOOR / (FLOOR + noise[small, None])
-    along = (own @ inverse_rows.T @ vectors) * (kept - beyond) / raw @ vectors.T
-    guessed = centre + beyond * own + along @ rows
-    inverse = inverse_centre + beyond * inverse_own + along @ inverse_rows
+    step = max(1, AT_ONCE // max(len(known), means.shape[1]))
+    for begin in range(0, len(small), step):
+        some = small[begin : begin + step]
+        own, inverse_own = means[some] - centre, weights[0, some] - inverse_centre
 
-    before = np.einsum("cd,cd->c", means[small], weights[0, small], dtype=np.float64)
-    after = np.einsum("cd,cd->c", guessed, inverse, dtype=np.float64)
-    offsets[0, small] += (before - after) / 2 + share * offset * phi.sum() / 2 * fading[small]
-    offsets[1:, small] -= np.einsum("kcd,cd->kc", weights[1:, small], guessed - means[small])
-    weights[0, small] = inverse
+        # What is kept of each direction, as multiples of a small class's own mean and of the rows.
+        kept = (phi + FLOOR) / (phi + FLOOR + noise[some, None])
+        beyond = FLOOR / (FLOOR + noise[some, None])
+        along = (own @ inverse_rows.T @ vectors) * (kept - beyond) / raw @ vectors.T
+        guessed = centre + beyond * own + along @ rows
+        inverse = inverse_centre + beyond * inverse_own + along @ inverse_rows
+
+        before = np.einsum("cd,cd->c", means[some], weights[0, some], dtype=np.float64)
+        after = np.einsum("cd,cd->c", guessed, inverse, dtype=np.float64)
+        offsets[0, some] += (before - after) / 2 + share * offset * phi.sum() / 2 * fading[some]
+        offsets[1:, some] -= np.einsum("kcd,cd->kc", weights[1:, some], guessed - means[some])
+        weights[0, some] = inverse
 
 
 def lend_prior(
