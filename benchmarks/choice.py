@@ -39,7 +39,7 @@ def main() -> None:
             state = GBMState.empty(GBMOptions(calibrate=False), Identity(), Fingerprint(n_features), draw)
             parts = split(samples, draw)
             held = parts.n_held
-            head, _ = state._judged(parts, True, False)
+            head, _ = state._judged(parts, True, False, False)
             decided = [GBMOptions(head=one, calibrate=False) for one in (head, head.decided(blend=0.8, ridge=0.05))]
             ends = [
                 GBMState.empty(options, Identity(), Fingerprint(n_features), draw).learned(samples)

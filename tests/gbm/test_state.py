@@ -125,7 +125,7 @@ def test_choosing_reads_every_option_once():
         tried.append((head.blend, head.ridge))
         return np.random.default_rng(len(tried)).random((6, 3))
 
-    choose_options(ClosedForm(), score, np.arange(6) % 3)
+    choose_options(ClosedForm(), score, np.arange(6) % 3, ClosedForm().open_options())
     assert len(tried) == len(set(tried)) == 5
 
 

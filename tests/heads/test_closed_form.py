@@ -17,7 +17,7 @@ def make_memory(n_classes, n_features, sizes, bits=8, seed=0):
     for c in range(n_classes):
         k = sizes[c % len(sizes)]
         memory.add(
-            f"class {c}", Mixture(rng.random((k, n_features)).astype(np.float32), rng.dirichlet(np.ones(k)), 100)
+            f"class {c}", Mixture(rng.random((k, n_features)).astype(np.float32), rng.dirichlet(np.ones(k)), 500)
         )
     return memory
 

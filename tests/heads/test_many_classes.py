@@ -7,7 +7,7 @@ import pytest
 
 from bitreplay import BinaryMemory, GBMClassifier, pack
 from bitreplay.binarizers import Identity
-from bitreplay.heads import Bayes, ClosedForm, _bayes, _closed_form, _moments, _shortlist
+from bitreplay.heads import Bayes, ClosedForm, _bayes, _closed_form, _few, _moments, _shortlist
 from bitreplay.heads._shortlist import shortlisted
 from bitreplay.mixture import Mixture, linear_form
 from tests.heads.test_closed_form import centre, make_memory, naive_scores
@@ -157,7 +157,8 @@ def test_solving_needs_little_beside_the_head_it_makes():
     ClosedForm().fit(memory, Identity(), 0)
     head, held, most = peak(lambda: ClosedForm().fit(memory, Identity(), 0))
     assert held < 1.2 * head.nbytes
-    assert most - head.nbytes < 40 * _moments.AT_ONCE + 2**20  # a few copies of a block, whatever the number of classes
+    bounded = 40 * _moments.AT_ONCE + 6 * 8 * _few.REFERENCES**2  # a few copies of a block, and of the references' Gram
+    assert most - head.nbytes < bounded + 2**20  # whatever the number of classes
 
 
 def test_a_first_draw_and_a_replacement_need_no_more_than_the_table():

@@ -128,15 +128,22 @@ def test_nbytes_counts_everything_that_is_held() -> None:
 
 
 def test_the_summary_lists_every_class() -> None:
-    memory = random_memory(3, 1000, {"cup": 2, 17: 5}, counts={"cup": 1234, 17: 6})
+    memory = random_memory(3, 1000, {"cup": 2, 17: 5}, counts={"cup": 1234, 17: 60})
     head, rule, cup, seventeen, _, total = memory.summary().split("\n")
     assert head.split() == ["class", "samples", "prototypes", "bits"]
     assert set(rule) == {"-"}
     assert cup.split() == ["cup", "1,234", "2", "6,000"]
-    assert seventeen.split() == ["17", "6", "5", "15,000"]
-    assert total.split() == ["total", "1,240", "7", "21,000"]
+    assert seventeen.split() == ["17", "60", "5", "15,000"]
+    assert total.split() == ["total", "1,294", "7", "21,000"]
     assert len({len(line) for line in memory.summary().split("\n")}) == 1
     assert BinaryMemory(3).summary().split("\n")[-1].split() == ["total", "0", "0", "0"]
+
+
+def test_the_summary_warns_of_classes_of_few_samples() -> None:
+    memory = random_memory(3, 50, {"cup": 2, 17: 1, "mug": 1}, counts={"cup": 20, 17: 1, "mug": 19})
+    assert memory.summary().split("\n")[-1] == "warning: fewer than 20 samples, so less often recognised: 17, mug"
+    memory.add_all({c: Mixture(np.full((1, 50), 0.5, np.float32), np.ones(1), 5) for c in range(100, 120)})
+    assert memory.summary().endswith("106, 107, ...")
 
 
 def test_enrol_stores_the_means_of_the_samples() -> None:

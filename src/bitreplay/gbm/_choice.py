@@ -2,6 +2,10 @@
 
 A fifth of every class is held out, the mixtures are fitted to the rest once, and every choice maximises the likelihood
 of the held-out samples. Test data is never used, and no choice is revised later.
+
+What a head does about classes of few samples is decided by pretending: every second class is fitted again, to a few of
+its samples, and the samples set aside of all classes judge. Large classes pay for the help that small ones get, so the
+least help is taken that is as good as the best, within the error of the accuracy.
 """
 
 from __future__ import annotations
@@ -17,11 +21,25 @@ from bitreplay.bits import PackedBits
 from bitreplay.heads import Head, fit_temperature, held_out_loss
 from bitreplay.memory import Label
 
-__all__ = ["ENOUGH", "FEW", "HELD_OUT", "HeldOut", "choose_options", "split"]
+__all__ = [
+    "ENOUGH",
+    "FEW",
+    "HELD_OUT",
+    "HeldOut",
+    "can_pretend",
+    "choose_options",
+    "choose_sparingly",
+    "open_few_options",
+    "pretend",
+    "split",
+]
 
 HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
 ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: fewer gain nothing
 FEW = 10  # ours: held-out samples that a temperature is fitted to; without one, scores are far too sure
+PRETENDED = 5  # the field's few-shot protocols: so many samples of a new class
+PRETENDERS, MANY = 10, 100  # ours: classes that it takes to pretend, and samples of each at least
+JUDGES = 1000  # ours: held-out samples that it takes: an error of 1.6 points at most
 
 Targets = npt.NDArray[np.intp]
 Scores = npt.NDArray[np.float64]
@@ -58,7 +76,30 @@ def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
     return HeldOut(kept, held)
 
 
-def choose_options(head: Head, score: Callable[[Head], Scores], targets: Targets) -> tuple[Head, Scores]:
+def _large(samples: Mapping[Label, PackedBits]) -> list[Label]:
+    return [label for label, bits in samples.items() if len(bits) >= MANY]
+
+
+def can_pretend(samples: Mapping[Label, PackedBits]) -> bool:
+    """Whether there are enough large classes to pretend that half of them are small."""
+    n_held = sum(int(HELD_OUT * len(bits)) for bits in samples.values())
+    return len(_large(samples)) >= PRETENDERS and n_held >= JUDGES
+
+
+def pretend(kept: Mapping[Label, PackedBits], seed: int) -> dict[Label, PackedBits]:
+    """A few samples of half of the classes; which ones does not depend on their order."""
+    drawn = sorted(kept, key=lambda label: seed_for(seed, "pretend", label))
+    return {label: kept[label][:PRETENDED] for label in drawn[::2]}  # `split` has shuffled them
+
+
+def open_few_options(head: Head) -> dict[str, tuple[Any, ...]]:
+    """Options for classes of few samples that a head leaves open; other people's heads may not know of such."""
+    return head.open_few_options() if hasattr(head, "open_few_options") else {}
+
+
+def choose_options(
+    head: Head, score: Callable[[Head], Scores], targets: Targets, options: Mapping[str, tuple[Any, ...]]
+) -> tuple[Head, Scores]:
     """Choose a head's open options one after another, each by the likelihood of held-out targets.
 
     Returns the head with its options set, and its scores of the held-out samples.
@@ -71,16 +112,33 @@ def choose_options(head: Head, score: Callable[[Head], Scores], targets: Targets
         Fits a head and scores the held-out samples.
     targets : ndarray
         Their classes, as columns of the scores.
+    options : mapping
+        The options to be decided, in this order, and the values to choose from.
     """
 
-    def judged(options: dict[str, Any]) -> tuple[float, dict[str, Any], Scores]:
-        scores = score(head.decided(**options))
-        return held_out_loss(scores, targets, fit_temperature(scores, targets)), options, scores
+    def judged(values: dict[str, Any]) -> tuple[float, dict[str, Any], Scores]:
+        scores = score(head.decided(**values))
+        return held_out_loss(scores, targets, fit_temperature(scores, targets)), values, scores
 
     # The value in the middle is the default, with which the others are tried.
-    best = judged({name: values[len(values) // 2] for name, values in head.open_options().items()})
-    for name, values in head.open_options().items():
+    best = judged({name: values[len(values) // 2] for name, values in options.items()})
+    for name, values in options.items():
         _, chosen, _ = best
         others = [judged({**chosen, name: value}) for value in values if value != chosen[name]]
         best = min([best, *others], key=lambda one: one[0])
     return head.decided(**best[1]), best[2]
+
+
+def choose_sparingly(
+    head: Head, score: Callable[[Head], Scores], targets: Targets, options: Mapping[str, tuple[Any, ...]]
+) -> Head:
+    """Decide open options one after the other: the first value whose accuracy is within one error of the best.
+
+    The one-standard-error rule (Breiman et al., "Classification and Regression Trees", 1984); the arguments are those
+    of :func:`choose_options`, with values from the least to the greatest.
+    """
+    for name, values in options.items():
+        right = [float((score(head.decided(**{name: value})).argmax(1) == targets).mean()) for value in values]
+        error = (max(right) * (1 - max(right)) / len(targets)) ** 0.5
+        head = head.decided(**{name: next(v for v, r in zip(values, right, strict=True) if r >= max(right) - error)})
+    return head

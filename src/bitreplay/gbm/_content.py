@@ -19,6 +19,8 @@ Tensors = dict[str, npt.NDArray[Any]]
 BINARIZER, HEAD = "binarizer.", "head."
 COLDEST, HOTTEST = 1e-3, 1e6  # ours: beyond both, quotients of scores are not finite any more
 RENAMED = {"lr": "learning_rate"}  # options of heads, as 0.1.0 called them
+NO_HELP = {"strength": 0.0, "offset": 0.0}
+ADDED = {"closed_form": NO_HELP, "bayes": NO_HELP}  # options that 0.1.0 did not have, as it answered
 
 
 def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tensors]:
@@ -41,8 +43,9 @@ def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tens
 def head_of(content: Mapping[str, Any]) -> Head | None:
     """The unfitted head that a file describes; None for one with a custom module."""
     described = {RENAMED.get(option, option): value for option, value in content["head"].items()}
-    kind = HEADS[described.pop("name")]
-    return None if described.pop("own_module", False) else kind(**described)
+    name = described.pop("name")
+    described = {**ADDED.get(name, {}), **described}
+    return None if described.pop("own_module", False) else HEADS[name](**described)
 
 
 def state_from_content(

@@ -21,10 +21,20 @@ from bitreplay._floor.threads import blas_threads, n_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
-from bitreplay.gbm._choice import ENOUGH, FEW, HeldOut, choose_options, split
+from bitreplay.gbm._choice import (
+    ENOUGH,
+    FEW,
+    HeldOut,
+    can_pretend,
+    choose_options,
+    choose_sparingly,
+    open_few_options,
+    pretend,
+    split,
+)
 from bitreplay.heads import HEADS, Head, fit_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label
-from bitreplay.mixture import EMOptions, fit_mixtures
+from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
 
 __all__ = ["GBMOptions", "GBMState", "make_head"]
 
@@ -41,7 +51,7 @@ def make_head(head: Any) -> Head:
     Examples
     --------
     >>> make_head("bayes")
-    Bayes(clamp=None)
+    Bayes(clamp=None, strength=2.0, offset=None)
     """
     if isinstance(head, str) and head in HEADS:
         return HEADS[head]()
@@ -205,15 +215,19 @@ class GBMState:
                 replayed, _ = self.memory.sample(n_before, [label], generator=rng, output="packed")
                 bits = concatenate([replayed, bits])
             gathered[label] = bits
-        generators = [np.random.default_rng(seed_for(self.seed, "mixture", label, self.calls)) for label in gathered]
-        n_jobs = n_threads(self.options.n_jobs)
-        fitted = fit_mixtures(list(gathered.values()), self.options.em_options, generators=generators, n_jobs=n_jobs)
-        mixtures = dict(zip(gathered, fitted, strict=True))
+        mixtures = self._fitted(gathered)
         memory = self.memory.copy()
         if known := {label: mixture for label, mixture in mixtures.items() if label in memory}:
             memory.replace(known)
         memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in memory})
         return memory, gathered
+
+    def _fitted(self, samples: Samples) -> dict[Label, Mixture]:
+        """A mixture of every class."""
+        generators = [np.random.default_rng(seed_for(self.seed, "mixture", label, self.calls)) for label in samples]
+        n_jobs = n_threads(self.options.n_jobs)
+        fitted = fit_mixtures(list(samples.values()), self.options.em_options, generators=generators, n_jobs=n_jobs)
+        return dict(zip(samples, fitted, strict=True))
 
     # ------------------------------------------------------------------ deciding what was left open
 
@@ -221,14 +235,18 @@ class GBMState:
         """The head with its open options chosen, and the temperature, if there are enough held-out samples."""
         head, temperature = self.head, self.temperature
         choosing = bool(head.open_options()) and len(samples) > 1
+        pretending = bool(open_few_options(head)) and can_pretend(samples)
         calibrating = self.options.calibrate and temperature is None and not head.calibrated
-        if not choosing and not (calibrating and len({*self.labels, *samples}) > 1):  # one class is always certain
+        calibrating = calibrating and len({*self.labels, *samples}) > 1  # one class is always certain
+        if not (choosing or pretending or calibrating):
             return head, temperature
         parts = split(samples, self.seed)
         choosing, calibrating = choosing and parts.n_held >= ENOUGH, calibrating and parts.n_held >= FEW
-        return self._judged(parts, choosing, calibrating) if choosing or calibrating else (head, temperature)
+        if not (choosing or pretending or calibrating):
+            return head, temperature
+        return self._judged(parts, choosing, pretending, calibrating)
 
-    def _judged(self, parts: HeldOut, choosing: bool, calibrating: bool) -> tuple[Head, float | None]:
+    def _judged(self, parts: HeldOut, choosing: bool, pretending: bool, calibrating: bool) -> tuple[Head, float | None]:
         memory, gathered = self._remembered(parts.kept)
         bits = concatenate(list(parts.held.values()))
         places = {label: place for place, label in enumerate(memory.labels)}
@@ -236,9 +254,18 @@ class GBMState:
         if len(bits) * len(memory) > MOST_JUDGED:
             step = -(-len(bits) * len(memory) // MOST_JUDGED)
             bits, targets = bits[::step], targets[::step]
+        head, temperature = self.head, self.temperature
 
         def score(head: Head) -> Scores:
             return head.update(memory, self.binarizer, gathered, self._head_seed()).scores(bits)
 
-        head, scores = choose_options(self.head, score, targets) if choosing else (self.head, score(self.head))
-        return head, fit_temperature(scores, targets) if calibrating else self.temperature
+        if choosing:
+            head, scores = choose_options(head, score, targets, head.open_options())
+        if calibrating:
+            temperature = fit_temperature(scores if choosing else score(head), targets)
+        if pretending:
+            few = pretend(parts.kept, self.seed)
+            memory.replace(self._fitted(few))  # from here on `score` sees small classes
+            gathered = {**gathered, **few}
+            head = choose_sparingly(head, score, targets, open_few_options(head))
+        return head, temperature

@@ -13,6 +13,7 @@ from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
+from bitreplay.heads._few import BETA, BETA_OFFSET, lend_prior
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import linear_form
@@ -33,6 +34,11 @@ class Bayes(FromMemory):
     clamp : float, optional
         Prototypes are clamped to [clamp, 1 - clamp]. If None, it is chosen on held-out samples of the first call that
         has enough of them, and is 0.08 until then.
+    strength : float
+        Samples that a prior made of all classes is worth to a class of few samples; 0 for none.
+    offset : float, optional
+        What makes up for the few prototypes of a class of few samples; left open, it is chosen like `clamp`, in a call
+        that is large enough to pretend, and is 1.25 until then.
 
     Examples
     --------
@@ -43,16 +49,26 @@ class Bayes(FromMemory):
     """
 
     clamp: float | None = None
+    strength: float = BETA
+    offset: float | None = None
     _slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     _offsets: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     _starts: npt.NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
 
     name = "bayes"
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clamp": (0.02, 0.05, CLAMP, 0.12, 0.2)}
+    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"offset": (0.5, 1.0, BETA_OFFSET, 1.5)}
 
     def __post_init__(self) -> None:
         if self.clamp is not None:
             number("clamp", self.clamp, above=0, below=0.5)
+        number("strength", self.strength, 0)
+        if self.offset is not None:
+            number("offset", self.offset, 0)
+
+    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+        """The offset, if it is None; a strength of 0 needs none."""
+        return {} if self.strength == 0 else super().open_few_options()
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
         """Read the mixtures from the memory, which takes no time."""
@@ -65,6 +81,8 @@ class Bayes(FromMemory):
             rows = slice(done, done := done + int(there.sum()))
             slopes[rows], offsets[rows] = linear_form(prototypes[there], weights[there], clamp)
         starts = np.concatenate([[0], np.cumsum(memory.sizes[:-1])]).astype(np.intp)
+        offset = BETA_OFFSET if self.offset is None else self.offset
+        lend_prior(slopes, offsets, starts, memory, clamp, self.strength, offset)
         return replace(self, _slopes=slopes, _offsets=offsets, _starts=starts)
 
     def scores(self, bits: PackedBits) -> Scores:
@@ -94,4 +112,4 @@ class Bayes(FromMemory):
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
-        return {"clamp": self.clamp}, {}
+        return {"clamp": self.clamp, "strength": self.strength, "offset": self.offset}, {}

@@ -8,7 +8,8 @@ under
 
 where ``S`` and ``v`` are averages over all classes. B is shared, so it is factorised once; a class adds only its K
 rows, by Woodbury's identity. Scoring is one product of the bits with n_c (K+1) rows of weights. With ``a = 1`` this is
-linear discriminant analysis.
+linear discriminant analysis. The means of classes of few samples are guessed with the help of the others
+(:mod:`bitreplay.heads._few`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
+from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.heads._moments import Blocks, Moments, gram
 from bitreplay.heads._shortlist import MANY_CLASSES, shortlisted
@@ -51,9 +53,14 @@ class ClosedForm(FromMemory):
         a in [0, 1]: the share of the correlations that is common to all classes.
     ridge : float, optional
         lam > 0: the share of the mean variance added to every feature.
+    strength : float
+        t >= 0: how strongly the means of classes of few samples are drawn to where those of the others lie. With 0 a
+        class is scored as if its mean were exact, however few samples it had.
+    offset : float, optional
+        What makes up for it on samples of the class itself.
 
     Options that are None are chosen on held-out samples of the first call that has enough of them
-    (:mod:`bitreplay.gbm`), and is 0.8 and 0.05 until then.
+    (:mod:`bitreplay.gbm`), and are 0.8, 0.05 and 0.75 until then.
 
     Examples
     --------
@@ -65,6 +72,8 @@ class ClosedForm(FromMemory):
 
     blend: float | None = None
     ridge: float | None = None
+    strength: float = STRENGTH
+    offset: float | None = None
     _n_classes: int = field(default=0, repr=False)
     _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     # (n_c (K+1), D): first the linear parts of all classes, then everybody's first row, second row, ...
@@ -75,12 +84,22 @@ class ClosedForm(FromMemory):
         "blend": (0.6, BLEND, 0.9),
         "ridge": (0.02, RIDGE, 0.2),
     }
+    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {  # ours: benchmarks/few_shot.py --constants
+        "offset": (0.25, 0.5, OFFSET, 1.0),
+    }
 
     def __post_init__(self) -> None:
         if self.blend is not None:
             number("blend", self.blend, 0, 1)
         if self.ridge is not None:
             number("ridge", self.ridge, above=0)
+        number("strength", self.strength, 0)
+        if self.offset is not None:
+            number("offset", self.offset, 0)
+
+    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+        """The offset, if it is None; a strength of 0 needs none."""
+        return {} if self.strength == 0 else super().open_few_options()
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
         """Solve for all classes of the memory: a new class changes the part they share."""
@@ -98,8 +117,12 @@ class ClosedForm(FromMemory):
         solve = _solver(blocks, blend, ridge)
         weights = np.empty((1 + widest, n_classes, n_features), np.float32)
         offsets = np.empty((1 + widest, n_classes))
+        means = np.empty((n_classes, n_features), blocks.dtype)
         for block in blocks:
+            means[block.classes] = block.means
             _write_rows(block, solve, blend, weights[:, block.classes], offsets[:, block.classes])
+        counts = np.array([memory.count(label) for label in memory.labels])
+        lend_strength(weights, offsets, means, counts, self.strength, OFFSET if self.offset is None else self.offset)
         flat = weights.reshape(-1, n_features)
         return replace(self, _n_classes=n_classes, _weights=flat, _offsets=offsets.reshape(-1))
 
@@ -141,7 +164,8 @@ class ClosedForm(FromMemory):
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
-        return {"blend": self.blend, "ridge": self.ridge}, {}
+        names = ("blend", "ridge", "strength", "offset")
+        return {name: getattr(self, name) for name in names}, {}
 
 
 def _solver(blocks: Blocks, blend: float, ridge: float) -> Solve:

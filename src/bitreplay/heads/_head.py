@@ -49,6 +49,9 @@ class Head(Protocol):
     def open_options(self) -> dict[str, tuple[Any, ...]]:
         """Options that are still open, in the order in which they are chosen, and the values to choose from."""
 
+    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+        """The same of options that matter to classes of few samples only."""
+
     def decided(self, **options: Any) -> Head:
         """The same head with some options set."""
 
@@ -81,10 +84,15 @@ class FromMemory(ABC):
 
     calibrated = False
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of each option that may be left open, as None
+    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of those that matter to classes of few samples only
 
     def open_options(self) -> dict[str, tuple[Any, ...]]:
         """Options that are None, and the values to choose from."""
         return {name: values for name, values in self.choices.items() if getattr(self, name) is None}
+
+    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+        """Options that are None and matter to classes of few samples only, and the values to choose from."""
+        return {name: values for name, values in self.few_choices.items() if getattr(self, name) is None}
 
     def decided(self, **options: Any) -> Self:
         """The same head with some options set."""

@@ -93,6 +93,10 @@ class Replay:
         """None: choosing would train G many times."""
         return {}
 
+    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+        """None either."""
+        return {}
+
     def decided(self, **options: Any) -> Replay:
         """The same head with other options."""
         return replace(self, **options)

@@ -1,0 +1,88 @@
+"""What is decided for classes of few samples, by pretending that some of the first call had few."""
+
+import numpy as np
+import pytest
+
+from bitreplay.binarizers import Identity
+from bitreplay.bits import Fingerprint, pack
+from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.gbm import _choice as choice
+from bitreplay.gbm import _state as state_module
+from bitreplay.heads import ClosedForm
+
+D, CLASSES = 60, 12
+
+
+def samples(n, n_classes=CLASSES, seed=0, first=0):
+    layout, rng = np.random.default_rng(1), np.random.default_rng(seed)
+    rates = layout.beta(0.6, 0.6, (30, D))
+    return {c: pack(rng.random((n, D)) < 0.25 + 0.5 * rates[c]) for c in range(first, first + n_classes)}
+
+
+def empty(seed=0, **options):
+    return GBMState.empty(GBMOptions(prototypes=2, **options), Identity(), Fingerprint(D), seed)
+
+
+def test_half_of_the_classes_have_few_samples_whatever_their_order():
+    kept = choice.split(samples(120), 0).kept
+    few = choice.pretend(kept, seed=3)
+    assert len(few) == CLASSES // 2
+    assert all(len(bits) == choice.PRETENDED for bits in few.values())
+    assert set(choice.pretend(dict(reversed(kept.items())), seed=3)) == set(few)
+    assert set(choice.pretend(kept, seed=4)) != set(few)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "enough"), [(420, 12, True), (415, 12, False), (600, 9, False), (99, 30, False)]
+)
+def test_it_takes_enough_large_classes(n, n_classes, enough):
+    assert choice.can_pretend(samples(n, n_classes)) is enough
+
+
+def test_the_offset_is_decided_once_with_one_further_fit_of_a_few_samples(monkeypatch):
+    fits = []
+    fit = state_module.fit_mixtures
+    monkeypatch.setattr(
+        state_module, "fit_mixtures", lambda x, *a, **k: fits.append(sum(map(len, x))) or fit(x, *a, **k)
+    )
+    first = empty().learned(samples(420))
+    assert first.head.offset in ClosedForm.few_choices["offset"]
+    assert fits == [12 * 336, 6 * 5, 12 * 420]
+    second = first.learned(samples(5, 4, first=20))
+    assert fits[3:] == [20]
+    assert (second.head.offset, second.head.strength) == (first.head.offset, first.head.strength)
+
+
+@pytest.mark.parametrize("head", [ClosedForm(0.8, 0.05, offset=0.6), ClosedForm(0.8, 0.05, strength=0.0)])
+def test_what_is_given_is_not_decided(head):
+    state = empty(head=head, calibrate=False).learned(samples(420))
+    assert (state.head.strength, state.head.offset) == (head.strength, head.offset)
+
+
+def test_small_calls_leave_it_open_and_a_later_one_decides():
+    state = empty().learned(samples(50))
+    assert state.head.offset is None
+    assert state.learned(samples(420, first=12)).head.offset is not None
+
+
+def test_the_least_help_is_taken_that_is_as_good_as_the_best():
+    targets = np.zeros(1000, np.intp)
+    right = {0.25: 700, 0.5: 789, 0.75: 795, 1.0: 800}  # an error of the best is 12.6
+
+    def score(head):
+        return np.eye(2)[(np.arange(1000) >= right[head.offset]).astype(int)]
+
+    head = choice.choose_sparingly(ClosedForm(), score, targets, ClosedForm().open_few_options())
+    assert head.offset == 0.5
+
+
+def test_heads_of_other_people_need_not_know_of_it():
+    assert choice.open_few_options(object()) == {}
+
+
+@pytest.mark.parametrize("n", [1, 4, 9, 12, 26])
+def test_few_samples_are_stored_in_few_prototypes(n):
+    state = GBMState.empty(GBMOptions(prototypes=8), Identity(), Fingerprint(D), 0)
+    memory = state.learned(samples(60, 3)).learned(samples(n, 1, first=20)).memory
+    assert len(memory.mixture(20).weights) <= max(1, n // 5)
+    assert memory.size_bits == sum(len(memory.mixture(c).weights) for c in memory.labels) * D * 3
