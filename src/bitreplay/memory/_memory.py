@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer
 from bitreplay._floor.container import Tensors, read_file, write_file
-from bitreplay._words import printable
 from bitreplay.bits import BitsLike, Fingerprint, check_fingerprint, pack
 from bitreplay.errors import InputError
 from bitreplay.memory._content import from_content, to_content
@@ -26,8 +25,6 @@ from bitreplay.memory._table import Padded, PrototypeTable, by_label
 from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
 
 __all__ = ["BinaryMemory"]
-
-FEW = 20  # ours: held-out training samples of CIFAR-100: recall is 10 points or more below that of classes of hundreds
 
 
 class BinaryMemory:
@@ -123,12 +120,7 @@ class BinaryMemory:
 
     def summary(self) -> str:
         """A table of the classes: samples, prototypes, size; and a warning if some had very few samples."""
-        few = [label for label, count in zip(self._table.labels, self._table.counts, strict=True) if count < FEW]
-        if not few:
-            return self._table.summary()
-        names = ", ".join(printable(str(label), "") for label in few[:10]) + (", ..." if len(few) > 10 else "")
-        warning = f"warning: fewer than {FEW} samples, so less often recognised: {names}"
-        return f"{self._table.summary()}\n{warning}"
+        return self._table.summary()
 
     # ------------------------------------------------------------------ change
 
