@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-device fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-device fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -18,6 +18,10 @@ test: $(READY)
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/pytest -n 2 --dist worksteal
+
+# Ten runs of the tests that wait for processes or time, beside six busy loops: about half an hour on two cores.
+test-load: $(READY)
+	$(VENV)/bin/python tests/under_load.py
 
 # The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
 test-device: $(READY)
