@@ -16,7 +16,7 @@ from bitreplay.data import Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
-from bitreplay.runs._options import options_text, parse_options
+from bitreplay._floor.options import options_text, parse_options
 from bitreplay.training import (
     NETWORK,
     PRESET_BACKBONES,

@@ -14,7 +14,7 @@ from typing import Any
 
 from bitreplay.errors import InputError
 from bitreplay.learners import LEARNERS, Learner, Method
-from bitreplay.runs._options import options_text, parse_options
+from bitreplay._floor.options import options_text, parse_options
 from bitreplay.runs._prepared import Prepared
 
 __all__ = ["Specification"]
