@@ -41,6 +41,7 @@ Features = npt.NDArray[np.float32]
 
 VERSION = 2  # of what is done to images before the network: another one gives other features
 BATCH = 256  # images at once; always the same ones together, as the last digits of features depend on it
+PIXELS = 2**18
 SAVED_EVERY = 8  # batches between two notes of how far it got
 FEATURES, DONE = "features.npy", "done.json"
 
@@ -137,6 +138,16 @@ class Encoder:
     def weights(self) -> str:
         """SHA-256 of the network's tensors (docs/format.md); "" for a callable that is not a module."""
         return weights_hash(self.backbone) if isinstance(self.backbone, nn.Module) else ""
+
+    def with_preprocessing(self, preprocessing: Preprocessing) -> Encoder:
+        """The same network behind another preprocessing."""
+        about = {"name": self.name, "binarizer": self.binarizer, "pretrained": self.pretrained, "stage": self.stage}
+        return Encoder(self.backbone, preprocessing, device=self.device, options=self.options, **about)  # type: ignore[arg-type]
+
+    def batch_size(self, height: int, width: int) -> int:
+        """How many images of a size are encoded at once."""
+        side = self.preprocessing.size
+        return max(1, min(BATCH, PIXELS // (side * side if side else height * width)))
 
     @property
     def tail(self) -> Callable[[int, int], nn.Module] | None:
