@@ -27,7 +27,16 @@ from bitreplay._floor.devices import usable_device
 from bitreplay._floor.files import write_text
 from bitreplay._floor.progress import progress
 from bitreplay._floor.threads import torch_threads
-from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, own_preprocessing, pretrained_on
+from bitreplay.backbones import (
+    BACKBONES,
+    HF,
+    HFPreprocessing,
+    Preprocessing,
+    build_backbone,
+    hf_backbone,
+    own_preprocessing,
+    pretrained_on,
+)
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, row_bytes, to_numpy
 from bitreplay.data import Samples
@@ -53,7 +62,7 @@ class Encoder:
     ----------
     backbone : torch.nn.Module or callable
         From images (N, C, H, W), preprocessed, to features (N, d). A module is frozen and put in evaluation mode.
-    preprocessing : Preprocessing
+    preprocessing : Preprocessing or HFPreprocessing
         Applied before the backbone.
     name : str
         Its name in tables.
@@ -84,7 +93,7 @@ class Encoder:
     def __init__(
         self,
         backbone: Callable[[torch.Tensor], torch.Tensor],
-        preprocessing: Preprocessing,
+        preprocessing: Preprocessing | HFPreprocessing,
         *,
         name: str,
         binarizer: Binarizer | None = None,
@@ -112,7 +121,11 @@ class Encoder:
     def from_pretrained(
         cls, name: str = "efficientnet_lite0", device: str | torch.device = "auto", **options: Any
     ) -> Encoder:
-        """An encoder with published weights, and options of its backbone."""
+        """An encoder with published weights, and options of its backbone; `hf:NAME` is a model of transformers."""
+        if name.startswith(HF):
+            network, preparation = hf_backbone(name.removeprefix(HF), **options)
+            seen = f"whatever {name} was trained on"
+            return cls(network, preparation, name=name, pretrained=seen, device=device)
         if name not in BACKBONES or not BACKBONES[name].pretrained:
             known = ", ".join(known for known, backbone in BACKBONES.items() if backbone.pretrained)
             raise InputError(f"there is no pretrained backbone {name!r}; there is {known}")
@@ -138,11 +151,6 @@ class Encoder:
     def weights(self) -> str:
         """SHA-256 of the network's tensors (docs/format.md); "" for a callable that is not a module."""
         return weights_hash(self.backbone) if isinstance(self.backbone, nn.Module) else ""
-
-    def with_preprocessing(self, preprocessing: Preprocessing) -> Encoder:
-        """The same network behind another preprocessing."""
-        about = {"name": self.name, "binarizer": self.binarizer, "pretrained": self.pretrained, "stage": self.stage}
-        return Encoder(self.backbone, preprocessing, device=self.device, options=self.options, **about)  # type: ignore[arg-type]
 
     def batch_size(self, height: int, width: int) -> int:
         """How many images of a size are encoded at once."""
