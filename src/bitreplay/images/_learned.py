@@ -1,0 +1,111 @@
+"""What an image classifier knows, in one immutable object: readers take it once, writers replace it once.
+
+It knows which encoder it needs but does not hold it: a class can be forgotten, or a model shown, without a network.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from bitreplay.bits import to_numpy
+from bitreplay.classifier import GBMClassifier
+from bitreplay.errors import FingerprintError, InputError
+from bitreplay.images._about import About
+from bitreplay.memory import Label, as_label
+
+__all__ = ["Learned", "Times"]
+
+Times = Mapping[Label, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A classifier of an encoder's features, and when it learned each class.
+
+    Parameters
+    ----------
+    about : About
+        Which encoder.
+    classifier : GBMClassifier
+        Never changed from here on: to learn, a copy of it learns.
+    times : mapping of label to (int, int)
+        When samples of each class came first and last, in seconds since 1970.
+    """
+
+    about: About
+    classifier: GBMClassifier
+    times: Times
+
+    @classmethod
+    def begun(cls, about: About, classifier: GBMClassifier | None) -> Learned:
+        """Nothing yet. The memory will know its encoder, so that one of another encoder cannot be merged."""
+        given = GBMClassifier() if classifier is None else classifier
+        if not isinstance(given, GBMClassifier):
+            raise InputError(f"classifier must be a GBMClassifier; got a {type(given).__name__}")
+        options = given.get_params(deep=False)
+        options["encoder_name"] = given.encoder_name or about.label
+        return cls(about, GBMClassifier(**options), {})
+
+    def changed(self, change: Callable[[GBMClassifier], object], labels: Any = ()) -> Learned:
+        """After a change to a copy of the classifier, by which samples of `labels` were learned."""
+        classifier = copy.copy(self.classifier)  # shares what is fitted, which never changes
+        change(classifier)
+        now = int(time.time())
+        touched = {as_label(label) for label in (to_numpy(labels) if isinstance(labels, torch.Tensor) else labels)}
+        seen = {label: (self.times.get(label, (now, now))[0], now) for label in touched}
+        return self._with(classifier, {**self.times, **seen})
+
+    def forgotten(self, label: Label) -> Learned:
+        """Without a class."""
+        return self.changed(lambda classifier: classifier.forget(label))
+
+    def merged(self, other: Learned) -> Learned:
+        """With the classes of another one of the same encoder."""
+        mine, theirs = self.about, other.about
+        if (mine.weights, mine.preprocessing) != (theirs.weights, theirs.preprocessing):
+            raise FingerprintError(
+                f"cannot merge what another encoder has seen: encoder is {theirs.label!r}, expected {mine.label!r}"
+            )
+        classifier = copy.copy(self.classifier)
+        classifier.merge(other.classifier.memory_)
+        times = {
+            label: (min(first, self.times.get(label, (first, last))[0]), max(last, self.times.get(label, (0, 0))[1]))
+            for label, (first, last) in other.times.items()
+        }
+        return self._with(classifier, {**self.times, **times})
+
+    def _with(self, classifier: GBMClassifier, times: Times) -> Learned:
+        return replace(self, classifier=classifier, times={label: times[label] for label in classifier.memory_.labels})
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that people want to know of it, as plain values."""
+        memory, head = self.classifier.memory_, self.classifier.head_
+        per_prototype = memory.size_bits / max(1, sum(memory.sizes)) / 8
+        classes = [
+            {
+                "name": label,
+                "samples": memory.count(label),
+                "prototypes": size,
+                "bytes": round(size * per_prototype),
+                "first_learned": self.times[label][0],
+                "last_learned": self.times[label][1],
+            }
+            for label, size in zip(memory.labels, memory.sizes, strict=True)
+        ]
+        return {
+            "classes": classes,
+            "bytes": memory.nbytes,
+            "working_bytes": head.nbytes,
+            "encoder": self.about.name,
+            "encoder_options": dict(self.about.options),
+            "encoder_weights": self.about.weights,
+            "pretrained": self.about.pretrained,
+            "image_size": [self.about.frame.height, self.about.frame.width],
+            "features": self.classifier.n_features_in_,
+        }
