@@ -106,7 +106,7 @@ class Fitted:
     def refused(
         self, features: Array | PackedBits, share: float, by: RefuseBy
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-        """Which of `classes` has each row's highest score, and which rows look newer than all but a share of known ones."""
+        """Which of `classes` is best for each row, and which rows look newer than all but a share of known samples."""
         looks = self.state.looks
         answers = [
             (self._best(scores), looks.refused(bits, scores, share, by)) for bits, scores in self._blocks(features)

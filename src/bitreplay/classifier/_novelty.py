@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from bitreplay.classifier._checks import check_features

@@ -29,9 +29,9 @@ Floats = npt.NDArray[np.float64]
 Numbers = tuple[float, float, float, float]  # mean and spread of the relative evidence, mean and spread of the density
 
 MEASURED = 20  # ours: samples of a class that its numbers are taken from; an average class stands in for smaller ones
-ROWS = 50  # ours: samples of a class that are looked at: more would change its mean by less than a seventh of a spread
+ROWS = 100  # ours: samples of a class that are looked at; their mean is then known to a tenth of a spread
 MOST_SCORES = 2**23  # ours: scores that are made for it in one call
-OWN_SHARE = 0.5  # ours: benchmarks/unknown.py --constants; of a class's own numbers. 1 costs 1.5 points of AUROC
+OWN_SHARE = 0.5  # ours: benchmarks/unknown.py --constants; of a class's own numbers; 0 and 1 lose half a point
 FADING = 25.0  # ours, as for means of small classes: samples of a class that count as much as all other classes
 FULL_WEIGHT, NO_WEIGHT = 5, 50  # ours: classes up to which density counts fully, and from which on it does not
 
@@ -85,7 +85,7 @@ def rows_measured(counts: Mapping[Label, int], n_classes: int) -> dict[Label, in
     Examples
     --------
     >>> rows_measured({"cup": 500, "mug": 5}, n_classes=2)
-    {'cup': 50}
+    {'cup': 100}
     """
     large = [label for label, n in counts.items() if n >= MEASURED]
     room = MOST_SCORES // max(1, n_classes)
