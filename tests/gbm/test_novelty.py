@@ -118,19 +118,19 @@ def test_quantiles_keep_shares_of_whatever_distribution(share, n, seed):
     """The share of fresh samples refused has the mean `share` and the spread of a share of n: a Beta distribution."""
     rng = np.random.default_rng(seed)
     held, fresh = rng.gamma(2, size=n), rng.gamma(2, size=20_000)
-    familiar = Familiar().with_held_out(held, np.zeros(n))
-    refused = familiar.refused(fresh, np.zeros(len(fresh)), share, "novelty").mean()
+    familiar = Familiar().with_held_out(held, np.zeros(n), 2)
+    refused = familiar.refused(fresh, np.zeros(len(fresh)), share, "novelty", 2).mean()
     assert abs(refused - share) < 5 * (share * (1 - share) / (n + 2)) ** 0.5 + 0.01 + 1 / n
 
 
 def test_later_samples_count_as_many_as_they_are():
     rng = np.random.default_rng(0)
-    few = Familiar().with_held_out(rng.normal(0, 1, 100), rng.normal(size=100))
-    both = few.with_held_out(rng.normal(10, 1, 300), rng.normal(size=300))
+    few = Familiar().with_held_out(rng.normal(0, 1, 100), rng.normal(size=100), 2)
+    both = few.with_held_out(rng.normal(10, 1, 300), rng.normal(size=300), 2)
     assert both.n_held == 400
     middle = np.interp(0.25, LEVELS, both.quantiles[0])
     assert 2 < middle < 9, "a quarter is about 0, three quarters are about 10"
-    assert few.with_held_out(np.zeros(NEEDED - 1), np.zeros(NEEDED - 1)) is few
+    assert few.with_held_out(np.zeros(NEEDED - 1), np.zeros(NEEDED - 1), 2) is few
 
 
 @pytest.mark.parametrize("head", ["closed_form", "bayes", "replay"])
@@ -167,8 +167,8 @@ def test_a_single_class_is_told_from_others_by_density_alone():
 
 
 def test_nothing_is_refused_for_a_share_of_zero():
-    familiar = Familiar().with_held_out(np.arange(50.0), np.arange(50.0))
-    assert not familiar.refused(np.array([1e9]), np.array([1e9]), 0.0, "both").any()
+    familiar = Familiar().with_held_out(np.arange(50.0), np.arange(50.0), 2)
+    assert not familiar.refused(np.array([1e9]), np.array([1e9]), 0.0, "both", 2).any()
 
 
 def test_where_nothing_is_known_of_samples_pseudo_exemplars_stand_in():

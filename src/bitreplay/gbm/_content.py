@@ -61,7 +61,7 @@ def state_from_content(
     if temperature is not None:
         temperature = number("temperature", temperature, COLDEST, HOTTEST)
     fitted = head.restore(memory, binarizer, _part(tensors, HEAD), seed)
-    familiar = Familiar.from_content(content.get("held_out", 0), _part(tensors, FAMILIAR), memory.labels)
+    familiar = Familiar.from_content(content.get("held_out"), _part(tensors, FAMILIAR), memory.labels)
     return GBMState(options, binarizer, memory, fitted, seed, calls, temperature, familiar)
 
 

@@ -27,7 +27,7 @@ from bitreplay.gbm._choice import (
 )
 from bitreplay.gbm._familiar import NEEDED
 from bitreplay.gbm._looks import Looks
-from bitreplay.heads import Head, fit_temperature
+from bitreplay.heads import Head, fit_temperature, with_temperature
 from bitreplay.memory import Label
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
     bits = concatenate(list(parts.held.values()))
     places = {label: place for place, label in enumerate(memory.labels)}
     targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])
-    if len(bits) * len(memory) > MOST_JUDGED:
-        step = -(-len(bits) * len(memory) // MOST_JUDGED)
+    step = max(1, -(-len(bits) * len(memory) // MOST_JUDGED))
+    if step > 1:
         bits, targets = bits[::step], targets[::step]
     head, temperature, familiar = state.head, state.temperature, state.familiar
 
@@ -90,10 +90,11 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
         head, scores = choose_options(head, score, targets, head.open_options())
     if what.temperature:
         temperature = fit_temperature(scores if what.options else score(head), targets)
+        head = with_temperature(head, temperature)
     if what.familiar:
         looks = Looks(memory, state.binarizer, fitted(head), temperature, familiar)
         looks = replace(looks, familiar=familiar.with_numbers(looks.numbers(parts.kept)))
-        familiar = looks.shown(bits)
+        familiar = looks.shown({label: rows[::step] for label, rows in parts.held.items() if len(rows)}, parts.kept)
     if what.few_options:
         few = pretend(parts.kept, state.seed)
         memory.replace(state._fitted(few))  # from here on `score` sees small classes

@@ -17,6 +17,7 @@ from scipy.special import logsumexp
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate
 from bitreplay.gbm._familiar import Familiar, RefuseBy
+from bitreplay.gbm._growth import Scored, growth_of
 from bitreplay.gbm._novelty import Numbers, Yardstick, density_weight, doubts, evidence, numbers_of, rows_measured
 from bitreplay.heads import Bayes, Head
 from bitreplay.memory import BinaryMemory, Label
@@ -71,19 +72,22 @@ class Looks:
         """Log p(z) of every row, all classes being equally frequent."""
         return np.asarray(logsumexp(self._mixtures.scores(bits), axis=1) - np.log(len(self.memory)))
 
-    def _evidence(self, bits: PackedBits, scores: Floats) -> Floats:
-        counts = density_weight(len(self.memory)) > 0
-        return evidence(scores, self._mixtures.scores(bits) if counts else None)
+    def _densities(self, bits: PackedBits) -> Floats | None:
+        return self._mixtures.scores(bits) if density_weight(len(self.memory)) > 0 else None
+
+    def _taken(self, samples: Mapping[Label, PackedBits]) -> dict[Label, PackedBits]:
+        """Samples that are looked at for the numbers of their classes."""
+        counts = rows_measured({label: len(bits) for label, bits in samples.items()}, len(self.memory))
+        return {label: samples[label][:: len(samples[label]) // n][:n] for label, n in counts.items()}
 
     def numbers(self, samples: Mapping[Label, PackedBits]) -> dict[Label, Numbers]:
         """The numbers of those classes that have enough samples."""
-        taken = rows_measured({label: len(bits) for label, bits in samples.items()}, len(self.memory))
+        taken = self._taken(samples)
         if not taken:
             return {}
-        some = [samples[label][:: len(samples[label]) // n][:n] for label, n in taken.items()]
-        bits = concatenate(some)
-        rows = np.split(self._evidence(bits, self.head.scores(bits)), np.cumsum([len(own) for own in some])[:-1])
-        return {label: numbers_of(own) for label, own in zip(taken, rows, strict=True)}
+        seen, labels = self._scored(taken), self.memory.labels
+        rows = evidence(seen.scores, seen.densities)
+        return {labels[place]: numbers_of(rows[seen.classes == place]) for place in np.unique(seen.classes)}
 
     @cached_property
     def _yardstick(self) -> Yardstick:
@@ -98,15 +102,29 @@ class Looks:
 
     def novelties(self, bits: PackedBits, scores: Floats) -> Floats:
         """How new every row looks; 0 for a typical sample of a known class, 1 for one that stays a spread behind."""
-        return self._yardstick.novelty(self._evidence(bits, scores), scores.argmax(axis=1))
+        return self._yardstick.novelty(evidence(scores, self._densities(bits)), scores.argmax(axis=1))
 
-    def shown(self, bits: PackedBits) -> Familiar:
-        """What is familiar, once held-out samples of known classes have been shown."""
-        scores = self.head.scores(bits)
-        return self.familiar.with_held_out(self.novelties(bits, scores), doubts(scores, self.temperature))
+    def shown(self, held: Mapping[Label, PackedBits], own: Mapping[Label, PackedBits] | None = None) -> Familiar:
+        """What is familiar, once held-out samples of known classes have been shown.
+
+        With samples of their own that classes were fitted to, it is also seen how that will change with more classes.
+        """
+        seen = self._scored(held)
+        novelties = self._yardstick.novelty(evidence(seen.scores, seen.densities), seen.scores.argmax(axis=1))
+        growth = None
+        if own:
+            counts = np.array([self.memory.count(label) for label in self.memory.labels])
+            growth = growth_of(self._scored(self._taken(own)), seen, counts, self.temperature)
+        return self.familiar.with_held_out(novelties, doubts(seen.scores, self.temperature), len(self.memory), growth)
+
+    def _scored(self, samples: Mapping[Label, PackedBits]) -> Scored:
+        bits = concatenate(list(samples.values()))
+        places = {label: place for place, label in enumerate(self.memory.labels)}
+        classes = np.repeat([places[label] for label in samples], [len(rows) for rows in samples.values()])
+        return Scored(self.head.scores(bits), self._densities(bits), classes)
 
     def refused(self, bits: PackedBits, scores: Floats, share: float, by: RefuseBy) -> npt.NDArray[np.bool_]:
         """Which rows look newer than all but `share` of the known samples."""
         new = self.novelties(bits, scores) if by != "probability" else np.zeros(len(scores))
         doubtful = doubts(scores, self.temperature) if by != "novelty" else np.zeros(len(scores))
-        return self.familiar.refused(new, doubtful, share, by)
+        return self.familiar.refused(new, doubtful, share, by, len(self.memory))

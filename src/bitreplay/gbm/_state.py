@@ -42,7 +42,7 @@ def make_head(head: Any) -> Head:
     Examples
     --------
     >>> make_head("bayes")
-    Bayes(clamp=None, strength=2.0, offset=None)
+    Bayes(clamp=None, strength=2.0, offset=None, prior='balanced', temperature=None)
     """
     if isinstance(head, str) and head in HEADS:
         return HEADS[head]()
@@ -212,9 +212,9 @@ class GBMState:
         with blas_threads(n_threads(self.options.n_jobs)):
             temperature = fit_temperature(self.scores(bits), targets)
             unknown = {label: rows for label, rows in samples.items() if label not in self.familiar.numbers}
-            forgotten = replace(self.familiar, quantiles=None, n_held=0)
+            forgotten = replace(self.familiar, quantiles=None, n_held=0, n_classes=0)
             state = replace(self, temperature=temperature, familiar=forgotten).measured(unknown)
-            return replace(state, familiar=state.looks.shown(bits))
+            return replace(state, familiar=state.looks.shown(samples))
 
     def _head_seed(self) -> int:
         return seed_for(self.seed, "head", self.calls)
