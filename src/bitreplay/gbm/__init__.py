@@ -10,6 +10,7 @@ from bitreplay.gbm._content import state_content as state_content
 from bitreplay.gbm._content import state_from_content as state_from_content
 from bitreplay.gbm._state import GBMOptions, GBMState
 from bitreplay.gbm._state import make_head as make_head
+from bitreplay.gbm._update import Update as Update
 
 __all__ = [
     "GBMOptions",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay._floor.seeds import seed_for
 from bitreplay._floor.threads import blas_threads, n_threads
 from bitreplay.binarizers import Binarizer
@@ -32,7 +32,8 @@ from bitreplay.gbm._choice import (
     pretend,
     split,
 )
-from bitreplay.heads import HEADS, Head, fit_temperature
+from bitreplay.gbm._update import Online, Update
+from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label
 from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
 
@@ -42,6 +43,7 @@ Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
 FEW_ROWS = 8  # ours: products of so few rows are fastest with one thread, and to ask joblib takes as long as they do
+SINGLE = 5  # ours: new classes of fewer samples, as they come from streams, do not ask for a new head at once
 MOST_JUDGED = 2**24  # ours: scores that options are judged by; with more, rows are left out: it takes 128 MB
 
 
@@ -77,6 +79,8 @@ class GBMOptions:
         How mixtures are fitted; `prototypes` sets their number.
     calibrate : bool
         Fit a temperature to held-out samples of the first call that has some, for heads whose scores need one.
+    update : {"online", "refit"}
+        How known classes take more samples: by online EM, or by a refit to pseudo-exemplars and the new samples.
     n_jobs : int, optional
         Threads, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
 
@@ -91,6 +95,7 @@ class GBMOptions:
     head: str | Head = "closed_form"
     em: EMOptions | None = None
     calibrate: bool = True
+    update: Update = "online"  # ours: benchmarks/stream.py
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -98,6 +103,7 @@ class GBMOptions:
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
         make_head(self.head)
+        one_of("update", self.update, Update)
         n_threads(self.n_jobs)
         BinaryMemory(self.bits)  # refuses bits out of range
 
@@ -172,8 +178,26 @@ class GBMState:
         with blas_threads(n_threads(self.options.n_jobs)):
             head, temperature = self._decided(samples)
             memory, gathered = self._remembered(samples)
-            head = head.update(memory, self.binarizer, gathered, self._head_seed())
+            head = self._followed(head, memory, gathered)
             return replace(self, memory=memory, head=head, temperature=temperature, calls=self.calls + 1)
+
+    def _followed(self, head: Head, memory: BinaryMemory, samples: Samples) -> Head:
+        """The head after learning: at once if there is a new class of some size, else when it is first asked."""
+        small = all(label in self.memory or len(bits) < SINGLE for label, bits in samples.items())
+        if small and self.options.update == "online":
+            threads = n_threads(self.options.n_jobs)
+            later = deferred(head, memory, self.binarizer, self._head_seed(), threads)
+            if later is not None:
+                return later
+        return head.update(memory, self.binarizer, samples, self._head_seed())
+
+    def settled(self) -> GBMState:
+        """The state with all classes at rest: codes of q bits are all that is kept of them."""
+        if not self.memory.in_motion:
+            return self
+        memory = self.memory.copy()
+        memory.settle()
+        return self.with_memory(memory)
 
     def without(self, label: Label) -> GBMState:
         """The state without a class: its prototypes, count and label are removed, the head is recomputed."""
@@ -203,24 +227,45 @@ class GBMState:
         return seed_for(self.seed, "head", self.calls)
 
     def _remembered(self, samples: Samples) -> tuple[BinaryMemory, Samples]:
-        """The memory with the mixtures of new classes added and those of known ones refitted, and their samples.
+        """The memory after samples of new and of known classes, and all samples of these that there are.
 
-        The old samples of a known class are no longer available: as many pseudo-exemplars stand in for them.
+        The old samples of a known class are no longer available: as many pseudo-exemplars stand in for them, where a
+        mixture is refitted or a head is trained on them.
         """
-        gathered: dict[Label, PackedBits] = {}
-        for label, bits in samples.items():
-            if label in self.memory:
-                rng = np.random.default_rng(seed_for(self.seed, "replay", label, self.calls))
-                n_before = self.memory.count(label)
-                replayed, _ = self.memory.sample(n_before, [label], generator=rng, output="packed")
-                bits = concatenate([replayed, bits])
-            gathered[label] = bits
-        mixtures = self._fitted(gathered)
+        known = {label: bits for label, bits in samples.items() if label in self.memory}
+        online = self._online()
+        steps = [label for label, bits in known.items() if online is not None and not online.refits(label, len(bits))]
+        gathered = dict(samples)
+        for label, bits in known.items():
+            if label not in steps or not can_wait(self.head):
+                gathered[label] = concatenate([self._replayed(label), bits])
+        mixtures = self._fitted({label: bits for label, bits in gathered.items() if label not in steps})
         memory = self.memory.copy()
-        if known := {label: mixture for label, mixture in mixtures.items() if label in memory}:
-            memory.replace(known)
+        if refitted := {label: mixture for label, mixture in mixtures.items() if label in memory}:
+            memory.replace(refitted)
         memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in memory})
+        if online is not None and steps:
+            memory.move({label: online.moved(label, samples[label]) for label in steps})
         return memory, gathered
+
+    def _online(self) -> Online | None:
+        """How known classes take single samples; None if their mixtures are refitted instead."""
+        if self.options.update == "refit":
+            return None
+        return Online(
+            self.memory,
+            self.options.em_options,
+            fit=lambda label, bits: self._fitted({label: bits})[label],
+            replay=self._replayed,
+            rounding=lambda label: np.random.default_rng(seed_for(self.seed, "rounding", label, self.calls)),
+        )
+
+    def _replayed(self, label: Label) -> PackedBits:
+        """As many pseudo-exemplars of a class as it had samples."""
+        rng = np.random.default_rng(seed_for(self.seed, "replay", label, self.calls))
+        replayed, _ = self.memory.sample(self.memory.count(label), [label], generator=rng, output="packed")
+        bits: PackedBits = replayed
+        return bits
 
     def _fitted(self, samples: Samples) -> dict[Label, Mixture]:
         """A mixture of every class."""
