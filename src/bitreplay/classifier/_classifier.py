@@ -25,7 +25,7 @@ from bitreplay.classifier._checks import check_features, check_labels, check_rej
 from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._fitted import Fitted, FittedAttributes
 from bitreplay.errors import InputError
-from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.gbm import GBMOptions, GBMState, Update
 from bitreplay.heads import Head
 from bitreplay.memory import BinaryMemory, Label, as_label, label_array
 from bitreplay.mixture import EMOptions
@@ -62,6 +62,9 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         Answer `unknown` if the probability of the best class is below this.
     unknown : label, optional
         What to answer then: "unknown" by default, or -1 if classes are numbers.
+    update : {"online", "refit"}
+        How known classes take more samples: by online EM, whose time is in proportion to those samples, with finer
+        statistics beside the memory until :meth:`settle`; or by a refit to pseudo-exemplars and the new samples.
     encoder_name : str
         Name of the encoder; memories of different encoders refuse to be merged.
     random_state : int, RandomState or None
@@ -111,6 +114,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         em: EMOptions | None = None,
         reject: float | None = None,
         unknown: Label | None = None,
+        update: Update = GBMOptions.update,
         encoder_name: str = "",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -123,6 +127,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         self.em = em
         self.reject = reject
         self.unknown = unknown
+        self.update = update
         self.encoder_name = encoder_name
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -148,8 +153,9 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
 
         Notes
         -----
-        More samples of a known class: its mixture is refitted to them together with as many pseudo-exemplars as
-        the class had samples.
+        More samples of a known class move its prototypes by online EM; it may come one sample at a time from its first.
+        Meanwhile it keeps finer statistics than q bits, and its first samples as bits: see :meth:`settle`. After calls
+        of a few samples the head is computed at the next prediction.
         """
         with self._writing():
             return self._learn(X, y, classes, self._fitted)
@@ -157,7 +163,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, before: Fitted | None) -> GBMClassifier:
         check_reject(self.reject)
         check_unknown(self.unknown)
-        options = GBMOptions(self.prototypes, self.bits, self.head, self.em, n_jobs=self.n_jobs)
+        options = GBMOptions(self.prototypes, self.bits, self.head, self.em, update=self.update, n_jobs=self.n_jobs)
         if before is None:
             features, width, names = input_of(X, takes_bits=self._takes_bits())
             labels, which = check_labels(y, len(features), (), classes)
@@ -186,6 +192,16 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         with self._writing():
             fitted = self._now()
             self._fitted = fitted.with_state(fitted.state.without(label))
+            return self
+
+    def settle(self) -> GBMClassifier:
+        """Bring all classes to rest: round statistics to q bits, and drop what classes in motion keep besides.
+
+        It never happens by itself, except to a class that is refitted or that both sides of a merge know.
+        """
+        with self._writing():
+            fitted = self._now()
+            self._fitted = fitted.with_state(fitted.state.settled())
             return self
 
     def merge(self, memory: BinaryMemory) -> GBMClassifier:

@@ -29,7 +29,8 @@ __all__ = ["from_content", "to_content"]
 
 Tensors = dict[str, npt.NDArray[Any]]
 
-OPTIONS = ("prototypes", "p", "reject", "unknown", "n_jobs")
+OPTIONS = ("prototypes", "p", "reject", "unknown", "update", "n_jobs")
+ADDED = {"update": GBMOptions.update}  # options that files of before do not have
 
 
 def to_content(clf: GBMClassifier, fitted: Fitted) -> tuple[dict[str, Any], Tensors]:
@@ -65,7 +66,14 @@ def from_content(
             raise _OwnModuleError(
                 f"{name} has a replay head with a custom module: pass load(..., head=Replay(module=...))"
             )
-        core = GBMOptions(options["prototypes"], memory.bits, template, options["em"], n_jobs=options["n_jobs"])
+        core = GBMOptions(
+            options["prototypes"],
+            memory.bits,
+            template,
+            options["em"],
+            update=options["update"],
+            n_jobs=options["n_jobs"],
+        )
         state = state_from_content(memory, saved, tensors, core, template)
         width = integer("n_features_in", saved["n_features_in"], 1)
         if memory.fingerprint != state.binarizer.fingerprint(width, options["encoder_name"]):
@@ -83,7 +91,7 @@ def from_content(
 
 def _checked_options(saved: Mapping[str, Any]) -> dict[str, Any]:
     """The classifier's arguments, each as a user would have to give it."""
-    options = dict(saved["options"])
+    options = {**ADDED, **saved["options"]}
     if set(options) != {*OPTIONS, "encoder", "em", "random_state"}:
         raise ValueError(f"options are {', '.join(map(str, options))}")
     options["encoder_name"] = options.pop("encoder")

@@ -32,10 +32,10 @@ from bitreplay.gbm._choice import (
     pretend,
     split,
 )
-from bitreplay.gbm._update import Online, Update
+from bitreplay.gbm._update import Enrolment, Update
 from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label
-from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
+from bitreplay.mixture import EMOptions
 
 __all__ = ["GBMOptions", "GBMState", "make_head"]
 
@@ -177,7 +177,7 @@ class GBMState:
         """The state after samples of new classes, or more samples of known ones."""
         with blas_threads(n_threads(self.options.n_jobs)):
             head, temperature = self._decided(samples)
-            memory, gathered = self._remembered(samples)
+            memory, gathered = self._enrolment().remembered(samples, gather=not can_wait(head))
             head = self._followed(head, memory, gathered)
             return replace(self, memory=memory, head=head, temperature=temperature, calls=self.calls + 1)
 
@@ -197,7 +197,7 @@ class GBMState:
             return self
         memory = self.memory.copy()
         memory.settle()
-        return self.with_memory(memory)
+        return self.with_memory(memory) if can_wait(self.head) else replace(self, memory=memory, calls=self.calls + 1)
 
     def without(self, label: Label) -> GBMState:
         """The state without a class: its prototypes, count and label are removed, the head is recomputed."""
@@ -226,53 +226,12 @@ class GBMState:
     def _head_seed(self) -> int:
         return seed_for(self.seed, "head", self.calls)
 
-    def _remembered(self, samples: Samples) -> tuple[BinaryMemory, Samples]:
-        """The memory after samples of new and of known classes, and all samples of these that there are.
-
-        The old samples of a known class are no longer available: as many pseudo-exemplars stand in for them, where a
-        mixture is refitted or a head is trained on them.
-        """
-        known = {label: bits for label, bits in samples.items() if label in self.memory}
-        online = self._online()
-        steps = [label for label, bits in known.items() if online is not None and not online.refits(label, len(bits))]
-        gathered = dict(samples)
-        for label, bits in known.items():
-            if label not in steps or not can_wait(self.head):
-                gathered[label] = concatenate([self._replayed(label), bits])
-        mixtures = self._fitted({label: bits for label, bits in gathered.items() if label not in steps})
-        memory = self.memory.copy()
-        if refitted := {label: mixture for label, mixture in mixtures.items() if label in memory}:
-            memory.replace(refitted)
-        memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in memory})
-        if online is not None and steps:
-            memory.move({label: online.moved(label, samples[label]) for label in steps})
-        return memory, gathered
-
-    def _online(self) -> Online | None:
-        """How known classes take single samples; None if their mixtures are refitted instead."""
-        if self.options.update == "refit":
-            return None
-        return Online(
-            self.memory,
-            self.options.em_options,
-            fit=lambda label, bits: self._fitted({label: bits})[label],
-            replay=self._replayed,
-            rounding=lambda label: np.random.default_rng(seed_for(self.seed, "rounding", label, self.calls)),
+    def _enrolment(self) -> Enrolment:
+        """How the next samples become mixtures."""
+        options = self.options
+        return Enrolment(
+            self.memory, options.em_options, options.update, self.seed, self.calls, n_threads(options.n_jobs)
         )
-
-    def _replayed(self, label: Label) -> PackedBits:
-        """As many pseudo-exemplars of a class as it had samples."""
-        rng = np.random.default_rng(seed_for(self.seed, "replay", label, self.calls))
-        replayed, _ = self.memory.sample(self.memory.count(label), [label], generator=rng, output="packed")
-        bits: PackedBits = replayed
-        return bits
-
-    def _fitted(self, samples: Samples) -> dict[Label, Mixture]:
-        """A mixture of every class."""
-        generators = [np.random.default_rng(seed_for(self.seed, "mixture", label, self.calls)) for label in samples]
-        n_jobs = n_threads(self.options.n_jobs)
-        fitted = fit_mixtures(list(samples.values()), self.options.em_options, generators=generators, n_jobs=n_jobs)
-        return dict(zip(samples, fitted, strict=True))
 
     # ------------------------------------------------------------------ deciding what was left open
 
@@ -292,7 +251,7 @@ class GBMState:
         return self._judged(parts, choosing, pretending, calibrating)
 
     def _judged(self, parts: HeldOut, choosing: bool, pretending: bool, calibrating: bool) -> tuple[Head, float | None]:
-        memory, gathered = self._remembered(parts.kept)
+        memory, gathered = self._enrolment().remembered(parts.kept, gather=not can_wait(self.head))
         bits = concatenate(list(parts.held.values()))
         places = {label: place for place, label in enumerate(memory.labels)}
         targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])
@@ -310,7 +269,7 @@ class GBMState:
             temperature = fit_temperature(scores if choosing else score(head), targets)
         if pretending:
             few = pretend(parts.kept, self.seed)
-            memory.replace(self._fitted(few))  # from here on `score` sees small classes
+            memory.replace(self._enrolment().fitted(few))  # from here on `score` sees small classes
             gathered = {**gathered, **few}
             head = choose_sparingly(head, score, targets, open_few_options(head))
         return head, temperature

@@ -120,7 +120,7 @@ class BinaryMemory:
 
     @property
     def in_motion(self) -> tuple[Label, ...]:
-        """Classes that keep finer statistics than q bits, because they are learned in many calls; see :meth:`settle`."""
+        """Classes that keep finer statistics than q bits, because more samples of them came; see :meth:`settle`."""
         return tuple(self._table.motions)
 
     def motion(self, label: Label) -> Motion | None:

@@ -73,8 +73,8 @@ class Motion:
     def prototypes(self) -> npt.NDArray[np.float32]:
         """(K, D) in [0, 1]."""
         if self.values.dtype == np.float32:
-            return self.values
-        return np.divide(self.values, np.float32(LEVELS), dtype=np.float32)
+            return np.asarray(self.values)
+        return np.asarray(np.divide(self.values, np.float32(LEVELS), dtype=np.float32))
 
     @property
     def weights(self) -> npt.NDArray[np.float64]:

@@ -139,7 +139,9 @@ class PrototypeTable:
     @cached_property
     def settled(self) -> PrototypeTable:
         """The table with every class at rest: codes of q bits are all there is."""
-        return self.replaced({label: motion.mixture for label, motion in self.motions.items()}) if self.motions else self
+        return (
+            self.replaced({label: motion.mixture for label, motion in self.motions.items()}) if self.motions else self
+        )
 
     def moved(self, motions: Mapping[Label, Motion]) -> PrototypeTable:
         """A table with new statistics of classes in motion. Codes are touched only where prototypes were added."""

@@ -14,7 +14,7 @@ from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import BinarizerName
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.gbm import GBMOptions, GBMState, Update
 from bitreplay.heads import Bayes, ClosedForm, Head, Replay
 from bitreplay.learners.frozen._architectures import Architecture
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
@@ -65,6 +65,8 @@ class GBM(MemoryAndHead):
         What selects the best start and stops EM; "expected" is the paper's. By default as in `em`.
     em : EMOptions, optional
         How mixtures are fitted otherwise; `prototypes` sets their number.
+    update : {"online", "refit"}
+        How known classes take more samples, in streams: by online EM, or by a refit to pseudo-exemplars.
     n_jobs : int, optional
         Threads of EM, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
     seed : int
@@ -101,6 +103,7 @@ class GBM(MemoryAndHead):
     weights: Weights | None = None
     objective: Objective | None = None
     em: EMOptions | None = None
+    update: Update = GBMOptions.update
     n_jobs: int | None = None
     seed: int = 0
 
@@ -131,7 +134,9 @@ class GBM(MemoryAndHead):
             objective=self.objective or em.objective,
         )
         # Only classes are predicted, so no temperature is needed.
-        return GBMOptions(self.prototypes, self.bits, heads[self.head], em, calibrate=False, n_jobs=self.n_jobs)
+        return GBMOptions(
+            self.prototypes, self.bits, heads[self.head], em, calibrate=False, update=self.update, n_jobs=self.n_jobs
+        )
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
         known = len(self.classes)
