@@ -4,8 +4,9 @@ Online, a call costs time in proportion to its own samples, and finer statistics
 (:class:`bitreplay.memory.Motion`) keep what single samples add. Two cases are refitted, which costs no more than that:
 
 - A call that brings as many samples as the class has had, or more: pseudo-exemplars stand in for the others.
-- A class that has too few samples for K prototypes. It keeps them, and whenever they suffice for one more prototype it
-  is fitted to them anew; a last time, and without keeping them, when there are `GROWN` times as many as K need.
+- A class that has too few samples for K prototypes. It keeps them, with pseudo-exemplars of those of its first call
+  (of a single one, that is the sample itself). Whenever they suffice for one more prototype it is fitted to them anew,
+  but not before half of them are real; and a last time when there are `GROWN` times as many as K prototypes need.
 """
 
 from __future__ import annotations
@@ -106,18 +107,25 @@ class Enrolment:
         """The statistics of a class after more samples."""
         motion, before = self.memory.motion(label), self.memory.count(label)
         after, equal = before + len(bits), self.em.weights == "fixed"
-        kept = bits[:0]
+        kept, drawn = bits[:0], 0
         if motion is None and before < self._enough:
-            kept = concatenate([self._replayed(label), bits])  # of a single sample, the sample itself
+            kept, drawn = concatenate([self._replayed(label), bits]), before  # of a single sample, the sample itself
         elif motion is not None and len(motion.kept):
-            kept = concatenate([motion.kept, bits])
-        grown = after >= GROWN * self._enough
-        if len(kept) and (grown or self.em.components_for(after) > self.em.components_for(before)):
+            kept, drawn = concatenate([motion.kept, bits]), motion.drawn
+        if len(kept) and self._deserved(after, drawn) > self._deserved(before, drawn):
             mixture = self.fitted({label: kept})[label]
             prototypes, counts = mixture.prototypes.astype(np.float64), mixture.weights * after
         else:
             mixture = self.memory.mixture(label)
             so_far = mixture.weights * before if motion is None else motion.counts
             prototypes, counts = online_steps(mixture.prototypes, so_far, bits, self.em.clamp, equal=equal)
-        kept, rng = bits[:0] if grown else kept, self._generator("rounding", label)
-        return Motion.of(prototypes, counts, after, kept, bits=self.memory.bits, rng=rng, equal=equal)
+        if after >= GROWN * self._enough:
+            kept, drawn = bits[:0], 0
+        rng = self._generator("rounding", label)
+        return Motion.of(prototypes, counts, after, kept, drawn, bits=self.memory.bits, rng=rng, equal=equal)
+
+    def _deserved(self, n: int, drawn: int) -> int:
+        """How many prototypes a class can have by a refit to kept samples; one more stands for better ones."""
+        if n < 2 * drawn:  # most of them are pseudo-exemplars
+            return 0
+        return self.em.components_for(n) + (n >= GROWN * self._enough)

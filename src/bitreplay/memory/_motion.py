@@ -2,8 +2,8 @@
 
 A step of one sample in a hundred is far below a code of three bits. While a class is learned bit by bit, its prototypes
 are therefore kept in 16 bits, rounded without bias, with the number of samples that each has had (fewer bits: the noise
-of many roundings adds up; benchmarks/stream.py). A class of so few samples that it should still get more prototypes
-also keeps these samples, packed. :meth:`bitreplay.BinaryMemory.settle` rounds to q bits and drops all of it.
+of many roundings adds up; benchmarks/stream.py). A class of so few samples that it should still get more or better
+prototypes also keeps these samples, packed. :meth:`bitreplay.BinaryMemory.settle` rounds to q bits and drops all of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ class Motion:
     count : int
         Samples of the class.
     kept : PackedBits
-        All samples of the class, or samples drawn in their place, as long as it is to get more prototypes; else none.
+        All samples of the class, as long as it is small; else none.
+    drawn : int
+        How many of these, the first, are pseudo-exemplars of what the class was before it was in motion.
     equal : bool
         Whether all prototypes have the same mixing weight, whatever their counts.
     """
@@ -46,6 +48,7 @@ class Motion:
     counts: npt.NDArray[np.float64]
     count: int
     kept: PackedBits
+    drawn: int = 0
     equal: bool = False
 
     @classmethod
@@ -55,6 +58,7 @@ class Motion:
         counts: npt.NDArray[np.float64],
         count: int,
         kept: PackedBits,
+        drawn: int = 0,
         *,
         bits: int,
         rng: np.random.Generator,
@@ -64,10 +68,10 @@ class Motion:
         counts = np.maximum(counts, LEAST)
         kept = PackedBits(kept.data.copy(), kept.n_features)  # not a view of all samples of a call
         if bits == FLOAT:
-            return cls(prototypes.astype(np.float32), counts, count, kept, equal)
+            return cls(prototypes.astype(np.float32), counts, count, kept, drawn, equal)
         scaled = prototypes.astype(np.float64) * LEVELS
         scaled += rng.random(scaled.shape, np.float32)
-        return cls(np.minimum(np.floor(scaled), LEVELS).astype(np.uint16), counts, count, kept, equal)
+        return cls(np.minimum(np.floor(scaled), LEVELS).astype(np.uint16), counts, count, kept, drawn, equal)
 
     @property
     def prototypes(self) -> npt.NDArray[np.float32]:

@@ -31,6 +31,7 @@ def motion_tensors(table: PrototypeTable) -> Tensors:
         PREFIX + "values": np.concatenate([motion.values for motion in motions]),
         PREFIX + "counts": np.concatenate([motion.counts for motion in motions]),
         PREFIX + "equal": np.array([motion.equal for motion in motions], dtype=np.uint8),
+        PREFIX + "drawn": np.array([motion.drawn for motion in motions], dtype=np.uint32),
         PREFIX + "kept_sizes": np.array([len(motion.kept) for motion in motions], dtype=np.uint32),
         PREFIX + "kept": np.ascontiguousarray(concatenate([motion.kept for motion in motions]).data[:, :width]),
     }
@@ -57,6 +58,9 @@ def with_motion(table: PrototypeTable, tensors: Tensors) -> PrototypeTable:
     kept_sizes = _part(tensors, "kept_sizes", np.uint32, (len(places),)).astype(np.int64)
     if ((kept_sizes != 0) & (kept_sizes != totals)).any() or (equal > 1).any():
         raise ValueError("samples kept in motion are neither all nor none of a class")
+    drawn = _part(tensors, "drawn", np.uint32, (len(places),)).astype(np.int64)
+    if (drawn > kept_sizes).any():
+        raise ValueError("more samples in motion are drawn than kept")
     kept = _bits(_part(tensors, "kept", np.uint8, (int(kept_sizes.sum()), -(-n_features // 8))), n_features)
     ends = np.cumsum(kept_sizes)
     motions = {
@@ -65,10 +69,11 @@ def with_motion(table: PrototypeTable, tensors: Tensors) -> PrototypeTable:
             counts[begin : begin + size].copy(),
             int(total),
             kept[int(end - n) : int(end)],
+            int(pseudo),
             bool(same),
         )
-        for place, begin, size, total, n, end, same in zip(
-            places.tolist(), begins, sizes, totals, kept_sizes, ends, equal, strict=True
+        for place, begin, size, total, n, end, pseudo, same in zip(
+            places.tolist(), begins, sizes, totals, kept_sizes, ends, drawn, equal, strict=True
         )
     }
     return replace(table, motions=motions)
