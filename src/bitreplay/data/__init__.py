@@ -6,6 +6,8 @@ from bitreplay.data._known import advice as advice
 from bitreplay.data._known import local_folder as local_folder
 from bitreplay.data._load import load_dataset
 from bitreplay.data._scenario import Scenario, Task, make_scenario
+from bitreplay.data._stream import Stream as Stream
+from bitreplay.data._stream import as_stream
 
 __all__ = [
     "Available",
@@ -14,6 +16,7 @@ __all__ = [
     "Scenario",
     "Split",
     "Task",
+    "as_stream",
     "available",
     "from_arrays",
     "load_dataset",

@@ -19,7 +19,6 @@ from bitreplay.heads import Bayes, ClosedForm, Head, Replay
 from bitreplay.learners.frozen._architectures import Architecture
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import Labels
-from bitreplay.memory import Label
 from bitreplay.mixture import EMOptions, Init, Objective, Weights
 
 __all__ = ["GBM", "HeadName"]
@@ -108,6 +107,7 @@ class GBM(MemoryAndHead):
     seed: int = 0
 
     name: ClassVar[str] = "GBM"
+    streams: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._check_code_options()
@@ -139,9 +139,8 @@ class GBM(MemoryAndHead):
         )
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
-        known = len(self.classes)
-        samples: dict[Label, PackedBits] = {int(label): X[y == known + i] for i, label in enumerate(new)}
-        return {"state": (self.state if known else self._empty(X.n_features)).learned(samples)}
+        samples = self._by_label(X, y, new)
+        return {"state": (self.state if len(self.classes) else self._empty(X.n_features)).learned(samples)}
 
     def _empty(self, n_bits: int) -> GBMState:
         code, fingerprint = self._require_code(), self._fingerprint(n_bits)
