@@ -177,12 +177,12 @@ def test_memories_changed_by_their_owner_do_not_change_an_answer_to_come():
 
 @pytest.mark.parametrize("head", ["closed_form", "bayes", Replay(epochs=1, min_steps=2)])
 def test_a_reloaded_state_goes_on_as_if_uninterrupted(head):
-    state = singly(empty(head=head).learned({c: draw(c, 50) for c in range(2)}), {0: draw(0, 3, 1), 3: draw(3, 7)})
+    state = singly(empty(head=head).learned({c: draw(c, 50) for c in range(2)}), {0: draw(0, 2, 1), 3: draw(3, 3)})
     memory, content, tensors = state_content(state)
     loaded = state_from_content(
         BinaryMemory.from_content(memory, tensors, "here"), content, tensors, state.options, computed(state.head)
     )
-    more = {3: draw(3, 5 if isinstance(head, Replay) else 40, 2), 0: draw(0, 3, 2)}
+    more = {3: draw(3, 3 if isinstance(head, Replay) else 40, 2), 0: draw(0, 2, 2)}
     one, two = singly(state, more), singly(loaded, more)
     assert one.memory.in_motion == two.memory.in_motion == (0, 3)
     (_, _, first), (_, _, second) = state_content(one), state_content(two)

@@ -44,7 +44,7 @@ def test_a_stream_is_learned_on_after_a_checkpoint(setting: Setting, tmp_path: P
         pass
 
     def kill(state: int, history: object) -> None:
-        if state == 7:
+        if state == 4:
             raise KilledError
 
     gbm = Specification.parse("GBM:prototypes=2")

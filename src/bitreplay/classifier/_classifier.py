@@ -154,8 +154,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         Notes
         -----
         More samples of a known class move its prototypes by online EM; it may come one sample at a time from its first.
-        Meanwhile it keeps finer statistics than q bits, and its first samples as bits: see :meth:`settle`. After calls
-        of a few samples the head is computed at the next prediction.
+        Meanwhile it keeps finer statistics than q bits, and its first samples as bits: see :meth:`settle`.
         """
         with self._writing():
             return self._learn(X, y, classes, self._fitted)

@@ -177,7 +177,7 @@ class GBMState:
         """The state after samples of new classes, or more samples of known ones."""
         with blas_threads(n_threads(self.options.n_jobs)):
             head, temperature = self._decided(samples)
-            memory, gathered = self._enrolment().remembered(samples, gather=not can_wait(head))
+            memory, gathered = self._remembered(samples)
             head = self._followed(head, memory, gathered)
             return replace(self, memory=memory, head=head, temperature=temperature, calls=self.calls + 1)
 
@@ -226,6 +226,10 @@ class GBMState:
     def _head_seed(self) -> int:
         return seed_for(self.seed, "head", self.calls)
 
+    def _remembered(self, samples: Samples) -> tuple[BinaryMemory, Samples]:
+        """The memory after these samples, and what the head may be trained on."""
+        return self._enrolment().remembered(samples, gather=not can_wait(self.head))
+
     def _enrolment(self) -> Enrolment:
         """How the next samples become mixtures."""
         options = self.options
@@ -251,7 +255,7 @@ class GBMState:
         return self._judged(parts, choosing, pretending, calibrating)
 
     def _judged(self, parts: HeldOut, choosing: bool, pretending: bool, calibrating: bool) -> tuple[Head, float | None]:
-        memory, gathered = self._enrolment().remembered(parts.kept, gather=not can_wait(self.head))
+        memory, gathered = self._remembered(parts.kept)
         bits = concatenate(list(parts.held.values()))
         places = {label: place for place, label in enumerate(memory.labels)}
         targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])

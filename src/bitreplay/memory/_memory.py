@@ -96,9 +96,7 @@ class BinaryMemory:
     @property
     def nbytes(self) -> int:
         """Bytes actually held: prototypes, mixing weights, counts, numbers of prototypes, labels, what is in motion."""
-        labels = sum(len(str(label).encode()) for label in self.labels)
-        moving = sum(motion.nbytes for motion in self._table.motions.values())
-        return self._table.codes.nbytes + self._table.weights.nbytes + (4 + 2) * len(self) + labels + moving
+        return self._table.nbytes
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -120,7 +118,7 @@ class BinaryMemory:
 
     @property
     def in_motion(self) -> tuple[Label, ...]:
-        """Classes that keep finer statistics than q bits, because more samples of them came; see :meth:`settle`."""
+        """Classes that keep finer statistics than q bits, because more samples of them came; see `settle`."""
         return tuple(self._table.motions)
 
     def motion(self, label: Label) -> Motion | None:
@@ -195,9 +193,8 @@ class BinaryMemory:
         if other.fingerprint is None:
             return
         (self.fingerprint or other.fingerprint).require(other.fingerprint, "merge")
-        most = None if prototypes is None else integer("prototypes", prototypes, 1)
         table = self._table if len(self) else PrototypeTable(self.bits, other.n_features)
-        self._set(merged(table, other._table, most))
+        self._set(merged(table, other._table, None if prototypes is None else integer("prototypes", prototypes, 1)))
         self.fingerprint = other.fingerprint
 
     def move(self, motions: Mapping[Label, Motion]) -> None:

@@ -131,6 +131,13 @@ class PrototypeTable:
         moving = sum(motion.size_bits for motion in self.motions.values())
         return sum(self.sizes) * self.n_features * self.bits + moving
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by everything that is here."""
+        labels = sum(len(str(label).encode()) for label in self.labels)
+        moving = sum(motion.nbytes for motion in self.motions.values())
+        return self.codes.nbytes + self.weights.nbytes + (4 + 2) * len(self.labels) + labels + moving
+
     @cached_property
     def _moving(self) -> list[int]:
         """Where in `labels` the classes in motion stand, ascending."""
