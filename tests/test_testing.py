@@ -50,7 +50,7 @@ class Means(FrozenMethod):
 
     def _learn(self, X, y, new):
         known = len(self.classes)
-        rows = [X[y == known + i].mean(axis=0) for i in range(len(new))]
+        rows = np.reshape([X[y == known + i].mean(axis=0) for i in range(len(new))], (len(new), X.shape[1]))
         old = self.learned["means"] if known else np.empty((0, X.shape[1]), dtype=np.float32)
         return {"means": np.concatenate([old, rows])}
 

@@ -100,7 +100,7 @@ def final(history: History) -> float:
 
 
 def accuracy_matrix(history: History) -> Rates:
-    """Accuracy after each state (row) on each task (column); nan where the task is not yet learned.
+    """Accuracy after each state (row) on each task that has new classes (column); nan where it is not yet learned.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def accuracy_matrix(history: History) -> Rates:
            [0.7 , 1.  ]])
     """
     right, count = _counts(history)
-    starts = np.cumsum((0, *history.task_sizes[:-1]))
+    starts = np.cumsum((0, *history.task_sizes[:-1]))[np.array(history.task_sizes) > 0]
     return _rates(np.add.reduceat(right, starts, axis=1), np.add.reduceat(count, starts, axis=1))
 
 
@@ -127,7 +127,8 @@ def forgetting(history: History) -> float:
     if history.n_states == 1:
         return math.nan
     matrix = accuracy_matrix(history)
-    return float((np.nanmax(matrix[:-1, :-1], axis=0) - matrix[-1, :-1]).mean())
+    earlier = ~np.isnan(matrix[-2])  # all tasks but the last
+    return float((np.nanmax(matrix[:-1, earlier], axis=0) - matrix[-1, earlier]).mean())
 
 
 def backward_transfer(history: History) -> float:
@@ -145,7 +146,8 @@ def backward_transfer(history: History) -> float:
     if history.n_states == 1:
         return math.nan
     matrix = accuracy_matrix(history)
-    return float((matrix[-1] - np.diagonal(matrix))[:-1].mean())
+    learned, earlier = np.flatnonzero(history.task_sizes), ~np.isnan(matrix[-2])
+    return float((matrix[-1] - matrix[learned, np.arange(len(learned))])[earlier].mean())
 
 
 def init_past_new(history: History) -> Groups:

@@ -15,7 +15,7 @@ import safetensors.numpy
 import torch
 
 from bitreplay.backbones import Preprocessing
-from bitreplay.data import Scenario, load_dataset, make_scenario
+from bitreplay.data import Scenario, as_stream, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import BitreplayError
 from bitreplay.learners import Learner, Method, TrainingContext, Uses
@@ -33,7 +33,8 @@ def check_learner(kind: type[Method], **options: Any) -> None:
     """Run a method through three small tasks, and raise AssertionError with a sentence about what is wrong.
 
     It checks the method's description and answers, reproducibility from the same seed, saving and loading of states,
-    sizes, refusals that change nothing, and that neither its inputs nor global random states are touched.
+    sizes, refusals that change nothing, that neither its inputs nor global random states are touched, and a stream if
+    it says that it learns from such.
 
     Parameters
     ----------
@@ -56,6 +57,8 @@ def check_learner(kind: type[Method], **options: Any) -> None:
     _check_same_seed(twin, learner, scenario)
     _check_state(_learner(kind, options), learner, scenario)
     _check_other_seed(kind, options, learner, scenario)
+    if learner.streams:
+        _check_stream(kind, options, scenario)
 
 
 # ---------------------------------------------------------------------- the problem
@@ -127,6 +130,8 @@ def _check_first_tasks(learner: Learner, scenario: Scenario) -> None:
             value = getattr(learner, size)()
             _require(isinstance(value, int) and value >= 0, f"{size} must be an integer of at least 0; got {value!r}")
     state = _copied(learner)
+    if learner.streams:
+        return
     _require(_refuses(lambda: learner.learn(scenario[1])), "classes that were already learned must be refused")
     _require(_same(state, learner.state_dict()), "a refused task must change nothing")
 
@@ -151,6 +156,26 @@ def _check_state(loaded: Learner, learner: Learner, scenario: Scenario) -> None:
     _require(_same(loaded.state_dict(), learner.state_dict()), "after load_state_dict it must learn identically")
     seen = scenario.test_seen(2)
     _require(np.array_equal(loaded.predict(seen), learner.predict(seen)), "a reloaded learner must answer identically")
+
+
+def _check_stream(kind: type[Method], options: Mapping[str, Any], scenario: Scenario) -> None:
+    """Check that a method that learns from streams does, also after a reload."""
+    learner, loaded = _learner(kind, options), _learner(kind, options)
+    first, *stretches = as_stream(scenario, "blurry", batch=7)
+    learner.learn(first)
+    for task in stretches[:5]:
+        learner.learn(task)
+    loaded.load_state_dict(learner.state_dict())
+    for each in (learner, loaded):
+        for task in stretches[5:]:
+            each.learn(task)
+        each.ready()
+    _require(_same(loaded.state_dict(), learner.state_dict()), "a stream must go on identically after load_state_dict")
+    seen = scenario.test_seen(2)
+    answers = learner.predict(seen)
+    _require({*answers.tolist()} <= {*ORDER}, "predict must answer with learned classes")
+    right = float((answers == seen.labels).mean())
+    _require(right > 2 / len(ORDER), f"a stream must be learned; {right:.0%} of {len(ORDER)} classes are right")
 
 
 def _check_other_seed(kind: type[Method], options: Mapping[str, Any], learner: Learner, scenario: Scenario) -> None:

@@ -28,6 +28,9 @@ class NearestMean:
         for label in task.classes.tolist():
             self.means[label] = task.train.images[task.train.labels == label].mean(axis=0)
 
+    def ready(self):
+        pass
+
     def predict(self, samples):
         distances = [np.square(samples.images - mean).sum(axis=(1, 2, 3)) for mean in self.means.values()]
         return np.array(list(self.means))[np.argmin(distances, axis=0)]

@@ -94,8 +94,8 @@ def test_processes_can_hand_it_over(history):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"classes": ((1, 2, 3), (2,), (4, 5))}, "its own new classes"),
-        ({"classes": ((1, 2, 3), (), (6, 4, 5))}, "its own new classes"),
+        ({"classes": ((1, 2, 3), (2,), (4, 5))}, "a class is new in one task only"),
+        ({"classes": ((), (1, 2, 3), (6, 4, 5))}, "the first one has some"),
         ({"classes": ((1, 2, 3.0), (6,), (4, 5))}, "a class must be an integer; got 3.0"),
         ({"classes": ((1, 2, 3), (6, 7, 8))}, "one per state"),
         ({"memory_bits": (1, 2)}, "memory_bits needs 3 values"),

@@ -7,7 +7,7 @@ from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, pack
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.gbm import _choice as choice
-from bitreplay.gbm import _state as state_module
+from bitreplay.gbm import _update as update_module
 from bitreplay.heads import ClosedForm
 
 D, CLASSES = 60, 12
@@ -41,9 +41,9 @@ def test_it_takes_enough_large_classes(n, n_classes, enough):
 
 def test_the_offset_is_decided_once_with_one_further_fit_of_a_few_samples(monkeypatch):
     fits = []
-    fit = state_module.fit_mixtures
+    fit = update_module.fit_mixtures
     monkeypatch.setattr(
-        state_module, "fit_mixtures", lambda x, *a, **k: fits.append(sum(map(len, x))) or fit(x, *a, **k)
+        update_module, "fit_mixtures", lambda x, *a, **k: fits.append(sum(map(len, x))) or fit(x, *a, **k)
     )
     first = empty().learned(samples(420))
     assert first.head.offset in ClosedForm.few_choices["offset"]

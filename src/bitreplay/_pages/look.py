@@ -17,6 +17,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.numbers import bits
+from bitreplay.evaluation import History
 
 __all__ = [
     "BOUND",
@@ -33,6 +34,7 @@ __all__ = [
     "figure",
     "heading",
     "name_ends",
+    "places",
     "quiet",
     "spread",
     "state_ticks",
@@ -71,6 +73,7 @@ WIDTH = 6.8  # inches: the text width of a paper, and legible on a phone held si
 LETTER = 9 / 72  # inches of a line of text
 
 STATES = "classes seen so far"
+STRETCHES = "stretches of the stream so far"
 
 
 def figure(height: float, width: float = WIDTH, *, arranged: bool = True) -> Figure:
@@ -131,6 +134,14 @@ def wide_enough(axes: Any, span: float = 5.0) -> None:
     low, high = axes.get_ylim()
     missing = max(0.0, span - (high - low)) / 2
     axes.set_ylim(low - missing, high + missing)
+
+
+def places(history: History) -> tuple[tuple[int, ...], str]:
+    """Where on a horizontal axis the states stand, and what it shows: classes seen, or the stretches of a stream."""
+    seen = history.classes_seen
+    if len(set(seen)) == len(seen):
+        return seen, STATES
+    return tuple(range(len(seen))), STRETCHES
 
 
 def state_ticks(axes: Any, seen: Sequence[int], most: int) -> None:

@@ -188,6 +188,10 @@ def tasks_in_words(sizes: Sequence[int]) -> str:
     --------
     >>> tasks_in_words((50, 5, 5, 5)), tasks_in_words((5, 2, 2, 1)), tasks_in_words((7,))
     ('50 + 3 x 5', '5 + 2 x 2 + 1', '7')
+    >>> tasks_in_words((50, 4, 0, 3, 3))
+    '50 + a stream of 10'
     """
+    if 0 in sizes:
+        return f"{sizes[0]} + a stream of {sum(sizes[1:])}"
     later = [(size, len(list(same))) for size, same in groupby(sizes[1:])]
     return " + ".join([str(sizes[0]), *(f"{times} x {size}" if times > 1 else str(size) for size, times in later)])

@@ -26,7 +26,7 @@ from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._fitted import Fitted, FittedAttributes
 from bitreplay.classifier._novelty import NoveltyMethods
 from bitreplay.classifier._refusal import answers_or_unknown, check_refusal, warn_of_reject
-from bitreplay.gbm import GBMOptions, GBMState, RefuseBy
+from bitreplay.gbm import GBMOptions, GBMState, RefuseBy, Update
 from bitreplay.heads import Head
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions
@@ -70,6 +70,9 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
         refuses, nobody knows; use `refuse`.
     unknown : label, optional
         What to answer then: "unknown" by default, or -1 if classes are numbers.
+    update : {"online", "refit"}
+        How known classes take more samples: by online EM, whose time is in proportion to those samples, with finer
+        statistics beside the memory until :meth:`settle`; or by a refit to pseudo-exemplars and the new samples.
     encoder_name : str
         Name of the encoder; memories of different encoders refuse to be merged.
     random_state : int, RandomState or None
@@ -121,6 +124,7 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
         refuse_by: RefuseBy = "novelty",  # ours: benchmarks/unknown.py
         reject: float | None = None,
         unknown: Label | None = None,
+        update: Update = GBMOptions.update,
         encoder_name: str = "",
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -135,6 +139,7 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
         self.refuse_by = refuse_by
         self.reject = reject
         self.unknown = unknown
+        self.update = update
         self.encoder_name = encoder_name
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -160,8 +165,8 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
 
         Notes
         -----
-        More samples of a known class: its mixture is refitted to them together with as many pseudo-exemplars as
-        the class had samples.
+        More samples of a known class move its prototypes by online EM; it may come one sample at a time from its first.
+        Meanwhile it keeps finer statistics than q bits, and its first samples as bits: see :meth:`settle`.
         """
         with self._writing():
             return self._learn(X, y, classes, self._fitted)
@@ -170,7 +175,13 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
         check_refusal(self)
         warn_of_reject(self)
         options = GBMOptions(
-            self.prototypes, self.bits, self.head, self.em, refusing=self.refuse is not None, n_jobs=self.n_jobs
+            self.prototypes,
+            self.bits,
+            self.head,
+            self.em,
+            refusing=self.refuse is not None,
+            update=self.update,
+            n_jobs=self.n_jobs,
         )
         if before is None:
             features, width, names = input_of(X, takes_bits=self._takes_bits())
@@ -199,6 +210,16 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
         with self._writing():
             fitted = self._now()
             self._fitted = fitted.with_state(fitted.state.without(label))
+            return self
+
+    def settle(self) -> GBMClassifier:
+        """Bring all classes to rest: round statistics to q bits, and drop what classes in motion keep besides.
+
+        It never happens by itself, except to a class that is refitted or that both sides of a merge know.
+        """
+        with self._writing():
+            fitted = self._now()
+            self._fitted = fitted.with_state(fitted.state.settled())
             return self
 
     def merge(self, memory: BinaryMemory) -> GBMClassifier:

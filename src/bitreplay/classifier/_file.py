@@ -29,8 +29,8 @@ __all__ = ["from_content", "to_content"]
 
 Tensors = dict[str, npt.NDArray[Any]]
 
-OPTIONS = ("prototypes", "p", "refuse", "refuse_by", "reject", "unknown", "n_jobs")
-ADDED = {"refuse": None, "refuse_by": "novelty"}  # options that 0.1.0 did not have
+OPTIONS = ("prototypes", "p", "refuse", "refuse_by", "reject", "unknown", "update", "n_jobs")
+ADDED = {"refuse": None, "refuse_by": "novelty", "update": GBMOptions.update}  # options that 0.1.0 did not have
 
 
 def to_content(clf: GBMClassifier, fitted: Fitted) -> tuple[dict[str, Any], Tensors]:
@@ -72,6 +72,7 @@ def from_content(
             template,
             options["em"],
             refusing=options["refuse"] is not None,
+            update=options["update"],
             n_jobs=options["n_jobs"],
         )
         state = state_from_content(memory, saved, tensors, core, template)

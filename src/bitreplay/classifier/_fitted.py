@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMState, RefuseBy
+from bitreplay.heads import computed
 from bitreplay.memory import Label, label_array
 
 __all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
@@ -170,7 +171,7 @@ class FittedAttributes:
     @property
     def head_(self) -> Any:
         """The head computed from the memory, with its chosen options."""
-        return self._known("head_").state.head
+        return computed(self._known("head_").state.head)
 
     @property
     def binarizer_(self) -> Any:

@@ -38,7 +38,7 @@ def compare(
     ----------
     learners : list of str, optional
         Names as for `run`, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default
-        all that use a frozen encoder.
+        all that use a frozen encoder; with `--stream`, those that can learn from one.
     seeds : list of int, optional
         Seeds of the learners: `--seeds 0 1 2`. By default 0.
     output : Path
@@ -55,7 +55,8 @@ def compare(
         Data, tasks and encoder.
     """
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    specifications = [Specification.parse(text) for text in learners or LEARNERS.on_frozen_encoders()]
+    by_default = LEARNERS.on_frozen_encoders() if setting.stream is None else LEARNERS.in_streams()
+    specifications = [Specification.parse(text) for text in learners or by_default]
     seeds = seeds or [0]
     for seed in seeds:
         specifications[0].make(seed)  # refuses a wrong seed before anything long begins

@@ -12,6 +12,8 @@ from bitreplay.data._known import advice as advice
 from bitreplay.data._known import local_folder as local_folder
 from bitreplay.data._load import load_dataset
 from bitreplay.data._scenario import Scenario, Task, make_scenario
+from bitreplay.data._stream import Stream as Stream
+from bitreplay.data._stream import as_stream
 
 __all__ = [
     "Available",
@@ -20,6 +22,7 @@ __all__ = [
     "Scenario",
     "Split",
     "Task",
+    "as_stream",
     "available",
     "from_arrays",
     "load_dataset",

@@ -18,7 +18,7 @@ from bitreplay.data._dataset import ImageDataset, Samples, Split
 from bitreplay.data._sizes import describe_sizes, task_sizes
 from bitreplay.errors import InputError
 
-__all__ = ["Scenario", "Task", "make_scenario"]
+__all__ = ["Integers", "Scenario", "Task", "make_scenario", "of_classes"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -34,7 +34,9 @@ class Task:
     classes : ndarray of int64
         Its classes in learning order.
     train, test : Samples
-        Samples of these classes only.
+        Samples of these classes only; in a stream, training samples may be of any class that has come before.
+    batch : int, optional
+        In a stream: training samples come so many at a time, in their order.
 
     Examples
     --------
@@ -47,6 +49,7 @@ class Task:
     classes: Integers
     train: Samples
     test: Samples
+    batch: int | None = None
 
     def __repr__(self) -> str:
         return f"Task({self.id}, {len(self.classes)} classes, {len(self.train)} training and {len(self.test)} test)"
@@ -181,9 +184,13 @@ def make_scenario(
     for task, width in enumerate(widths):
         mine = learned[begin : begin + width]
         begin += width
-        train = _few(dataset, mine, samples_per_class, seed) if task and samples_per_class else _of(dataset.train, mine)
+        train = (
+            _few(dataset, mine, samples_per_class, seed)
+            if task and samples_per_class
+            else of_classes(dataset.train, mine)
+        )
         built.append(
-            Task(task, mine, Samples(dataset, "train", train), Samples(dataset, "test", _of(dataset.test, mine)))
+            Task(task, mine, Samples(dataset, "train", train), Samples(dataset, "test", of_classes(dataset.test, mine)))
         )
     return Scenario(dataset, tuple(built))
 
@@ -229,7 +236,7 @@ def _check_samples(dataset: ImageDataset, later: Integers, samples_per_class: in
             )
 
 
-def _of(split: Split, classes: Integers) -> Integers:
+def of_classes(split: Split, classes: Integers) -> Integers:
     """Indices of all samples of some classes, ascending: memory-mapped images are then read front to back."""
     return np.flatnonzero(np.isin(split.labels, classes))
 
@@ -237,7 +244,9 @@ def _of(split: Split, classes: Integers) -> Integers:
 def _few(dataset: ImageDataset, classes: Integers, samples: int, seed: int) -> Integers:
     """Ascending indices of this many training samples of each class."""
     chosen = [
-        np.random.default_rng([seed, label]).choice(_of(dataset.train, np.array([label])), samples, replace=False)
+        np.random.default_rng([seed, label]).choice(
+            of_classes(dataset.train, np.array([label])), samples, replace=False
+        )
         for label in classes.tolist()
     ]
     return np.sort(np.concatenate(chosen))

@@ -126,6 +126,10 @@ def describe_sizes(sizes: Sequence[int]) -> str:
     '50 + 5 x 10'
     >>> describe_sizes([4, 1, 2, 2])
     '4 + 1 + 2 x 2'
+    >>> describe_sizes([4, 2, 0, 2, 0])  # a stream is tested where no class is new, too
+    '4 + a stream of 4'
     """
+    if 0 in sizes:
+        return f"{sizes[0]} + a stream of {sum(sizes[1:])}"
     runs = [(size, len(list(run))) for size, run in groupby(sizes[1:])]
     return " + ".join([str(sizes[0]), *(f"{count} x {size}" if count > 1 else str(size) for size, count in runs)])

@@ -74,6 +74,7 @@ def evaluate(
         task = scenario[state]
         began = time.perf_counter()
         learner.learn(task)
+        learner.ready()
         seconds = time.perf_counter() - began
 
         new = [int(c) for c in task.classes]
@@ -142,5 +143,5 @@ def _check(history: History, learner: Learner, scenario: Scenario, train_accurac
         asked, has = ("is", "has none") if train_accuracy else ("is not", "has it")
         raise InputError(f"train_accuracy {asked} asked for, but start {has}: it must be the same in all states")
     for number, task in enumerate(scenario):
-        if not len(task.test):
+        if not len(task.test) and (len(task.classes) or not number):
             raise InputError(f"task {number} has no test samples: its accuracy would be undefined")

@@ -44,7 +44,8 @@ class History:
     Parameters
     ----------
     classes : tuple of tuples of int
-        The classes of every task learned so far, in learning order. There is one state per task.
+        The classes of every task learned so far, in learning order. There is one state per task. In a stream, tasks may
+        have no new classes.
     right : int64 array (states, classes)
         Correct answers on the test samples of each class after each state; 0 where the class is not yet known. Columns
         are all classes in learning order.

@@ -12,6 +12,7 @@ from bitreplay.gbm._familiar import REFUSED_BY as REFUSED_BY
 from bitreplay.gbm._familiar import RefuseBy as RefuseBy
 from bitreplay.gbm._state import GBMOptions, GBMState
 from bitreplay.gbm._state import make_head as make_head
+from bitreplay.gbm._update import Update as Update
 
 __all__ = [
     "GBMOptions",

@@ -97,7 +97,7 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
         familiar = looks.shown({label: rows[::step] for label, rows in parts.held.items() if len(rows)}, parts.kept)
     if what.few_options:
         few = pretend(parts.kept, state.seed)
-        memory.replace(state._fitted(few))  # from here on `score` sees small classes
+        memory.replace(state._enrolment().fitted(few))  # from here on `score` sees small classes
         gathered = {**gathered, **few}
         head = choose_sparingly(head, score, targets, open_few_options(head))
     return replace(state, head=head, temperature=temperature, familiar=familiar)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay._floor.seeds import seed_for
 from bitreplay._floor.threads import blas_threads, n_threads
 from bitreplay.binarizers import Binarizer
@@ -24,9 +24,10 @@ from bitreplay.errors import InputError
 from bitreplay.gbm._deciding import decided
 from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._looks import Looks
-from bitreplay.heads import HEADS, Head, fit_temperature
+from bitreplay.gbm._update import Enrolment, Update
+from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature, waits
 from bitreplay.memory import BinaryMemory, Label, as_label
-from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
+from bitreplay.mixture import EMOptions
 
 __all__ = ["GBMOptions", "GBMState", "make_head"]
 
@@ -34,6 +35,7 @@ Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
 FEW_ROWS = 8  # ours: products of so few rows are fastest with one thread, and to ask joblib takes as long as they do
+SINGLE = 5  # ours: new classes of fewer samples, as they come from streams, do not ask for a new head at once
 
 
 def make_head(head: Any) -> Head:
@@ -71,6 +73,8 @@ class GBMOptions:
         keep how new samples of known classes look.
     refusing : bool
         Hold samples out to know what share of the known would be refused, also for heads that need no temperature.
+    update : {"online", "refit"}
+        How known classes take more samples: by online EM, or by a refit to pseudo-exemplars and the new samples.
     n_jobs : int, optional
         Threads, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
 
@@ -86,6 +90,7 @@ class GBMOptions:
     em: EMOptions | None = None
     calibrate: bool = True
     refusing: bool = False
+    update: Update = "online"  # ours: benchmarks/stream.py
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -93,6 +98,7 @@ class GBMOptions:
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
         make_head(self.head)
+        one_of("update", self.update, Update)
         n_threads(self.n_jobs)
         BinaryMemory(self.bits)  # refuses bits out of range
 
@@ -175,13 +181,32 @@ class GBMState:
         with blas_threads(n_threads(self.options.n_jobs)):
             now = decided(self, samples)
             memory, gathered = self._remembered(samples)
-            head = now.head.update(memory, self.binarizer, gathered, self._head_seed())
+            head = self._followed(now.head, memory, gathered)
             after = replace(now, memory=memory, head=head, calls=self.calls + 1)
-            return after.measured(samples) if self.options.calibrate else after
+            # What is typical of a class is not measured again by a head that waits: that would compute it.
+            return after.measured(samples) if self.options.calibrate and not waits(head) else after
 
     def measured(self, samples: Samples) -> GBMState:
         """The state with what is typical of classes, as seen in samples of theirs."""
         return replace(self, familiar=self.familiar.with_numbers(self.looks.numbers(samples)))
+
+    def _followed(self, head: Head, memory: BinaryMemory, samples: Samples) -> Head:
+        """The head after learning: at once if there is a new class of some size, else when it is first asked."""
+        small = all(label in self.memory or len(bits) < SINGLE for label, bits in samples.items())
+        if small and self.options.update == "online":
+            threads = n_threads(self.options.n_jobs)
+            later = deferred(head, memory, self.binarizer, self._head_seed(), threads)
+            if later is not None:
+                return later
+        return head.update(memory, self.binarizer, samples, self._head_seed())
+
+    def settled(self) -> GBMState:
+        """The state with all classes at rest: codes of q bits are all that is kept of them."""
+        if not self.memory.in_motion:
+            return self
+        memory = self.memory.copy()
+        memory.settle()
+        return self.with_memory(memory) if can_wait(self.head) else replace(self, memory=memory, calls=self.calls + 1)
 
     def without(self, label: Label) -> GBMState:
         """The state without a class: its prototypes, count and label are removed, the head is recomputed."""
@@ -220,28 +245,12 @@ class GBMState:
         return seed_for(self.seed, "head", self.calls)
 
     def _remembered(self, samples: Samples) -> tuple[BinaryMemory, Samples]:
-        """The memory with the mixtures of new classes added and those of known ones refitted, and their samples.
+        """The memory after these samples, and what the head may be trained on."""
+        return self._enrolment().remembered(samples, gather=not can_wait(self.head))
 
-        The old samples of a known class are no longer available: as many pseudo-exemplars stand in for them.
-        """
-        gathered: dict[Label, PackedBits] = {}
-        for label, bits in samples.items():
-            if label in self.memory:
-                rng = np.random.default_rng(seed_for(self.seed, "replay", label, self.calls))
-                n_before = self.memory.count(label)
-                replayed, _ = self.memory.sample(n_before, [label], generator=rng, output="packed")
-                bits = concatenate([replayed, bits])
-            gathered[label] = bits
-        mixtures = self._fitted(gathered)
-        memory = self.memory.copy()
-        if known := {label: mixture for label, mixture in mixtures.items() if label in memory}:
-            memory.replace(known)
-        memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in memory})
-        return memory, gathered
-
-    def _fitted(self, samples: Samples) -> dict[Label, Mixture]:
-        """A mixture of every class."""
-        generators = [np.random.default_rng(seed_for(self.seed, "mixture", label, self.calls)) for label in samples]
-        n_jobs = n_threads(self.options.n_jobs)
-        fitted = fit_mixtures(list(samples.values()), self.options.em_options, generators=generators, n_jobs=n_jobs)
-        return dict(zip(samples, fitted, strict=True))
+    def _enrolment(self) -> Enrolment:
+        """How the next samples become mixtures."""
+        options = self.options
+        return Enrolment(
+            self.memory, options.em_options, options.update, self.seed, self.calls, n_threads(options.n_jobs)
+        )

@@ -109,11 +109,9 @@ class ClosedForm(FromMemory):
         """The offset, if it is None; a strength of 0 needs none."""
         return {} if self.strength == 0 else super().open_few_options()
 
-    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
-        """Solve for all classes of the memory: a new class changes the part they share."""
-        if not len(memory):
-            raise InputError("the memory holds no classes")
-        blend, ridge = BLEND if self.blend is None else self.blend, RIDGE if self.ridge is None else self.ridge
+    def check(self, memory: BinaryMemory) -> None:
+        """Refuse an empty memory, and one of few classes with so many prototypes that others would drown in zeros."""
+        super().check(memory)
         n_classes, widest, n_features = len(memory), max(memory.sizes), memory.n_features
         cells = n_classes * widest * max(widest, n_features)
         if cells > max(ROOM, CROWDED * sum(memory.sizes) * n_features):
@@ -121,6 +119,12 @@ class ClosedForm(FromMemory):
                 f"the closed form would need {cells * 8 / 1e9:.1f} GB: of {n_classes} classes one has {widest} "
                 f"prototypes of {n_features} bits: use fewer prototypes, or head='bayes'"
             )
+
+    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
+        """Solve for all classes of the memory: a new class changes the part they share."""
+        self.check(memory)
+        blend, ridge = BLEND if self.blend is None else self.blend, RIDGE if self.ridge is None else self.ridge
+        n_classes, widest, n_features = len(memory), max(memory.sizes), memory.n_features
         blocks = Blocks(memory)
         solve = _solver(blocks, blend, ridge)
         weights = np.empty((1 + widest, n_classes, n_features), np.float32)

@@ -50,6 +50,8 @@ class Method(ABC):
         Version of its results: raised with every change, so that old runs are not mistaken for new ones.
     bound : str
         What kind of bound it is, for methods that are reference points rather than competitors; "" for all others.
+    streams : bool
+        Whether it learns more samples of classes that it knows, and so from streams.
     uses : {"features", "bits"} or None
         What it uses of a frozen encoder; None if it trains its own network.
     """
@@ -57,6 +59,7 @@ class Method(ABC):
     name: ClassVar[str]
     VERSION: ClassVar[int] = 1
     bound: ClassVar[str] = ""
+    streams: ClassVar[bool] = False
 
     @property
     def uses(self) -> Uses | None:
@@ -77,6 +80,9 @@ class Method(ABC):
     def memory(self) -> BinaryMemory | None:
         """Its binary memory, for a separate file; None for methods that have none."""
         return None
+
+    def ready(self) -> None:  # noqa: B027 (most methods have nothing to do)
+        """Do now what the next prediction would have to do first, so that its time counts as learning."""
 
     @abstractmethod
     def learner_in(self, place: Place) -> Learner:

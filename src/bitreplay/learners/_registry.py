@@ -93,5 +93,15 @@ class Registry(Mapping[str, type[Any]]):
 
         return tuple(name for name in self if issubclass(self[name], FrozenMethod))
 
+    def in_streams(self) -> tuple[str, ...]:
+        """Names of those that learn more samples of classes they know.
+
+        Examples
+        --------
+        >>> LEARNERS.in_streams()[:2], "FeTrIL" in LEARNERS.in_streams()
+        (('GBM', 'NearestMean'), False)
+        """
+        return tuple(name for name in self if self[name].streams)
+
 
 LEARNERS = Registry()

@@ -8,6 +8,7 @@ from bitreplay.memory._labels import Label
 from bitreplay.memory._labels import as_label as as_label
 from bitreplay.memory._labels import label_array as label_array
 from bitreplay.memory._memory import BinaryMemory
+from bitreplay.memory._motion import Motion as Motion
 
 __all__ = [
     "BinaryMemory",

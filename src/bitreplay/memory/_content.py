@@ -11,6 +11,7 @@ from bitreplay._floor.container import Tensors
 from bitreplay.bits import Fingerprint
 from bitreplay.errors import FileFormatError
 from bitreplay.memory._labels import as_label
+from bitreplay.memory._motion_content import motion_tensors, with_motion
 from bitreplay.memory._quantisation import check_bits, from_stream, to_stream
 from bitreplay.memory._table import PrototypeTable
 
@@ -21,6 +22,7 @@ KINDS = {"sizes": np.uint16, "counts": np.uint32, "weights": np.uint16}
 
 def to_content(table: PrototypeTable, fingerprint: Fingerprint) -> tuple[dict[str, Any], Tensors]:
     """A memory's description for a file, and its tensors."""
+    moving, table = motion_tensors(table), table.settled  # codes are up to date also for those who read nothing else
     content = {"bits": table.bits, "fingerprint": fingerprint.to_json(), "labels": list(table.labels)}
     tensors = {
         "memory.codes": to_stream(table.codes, table.bits, table.n_features),
@@ -28,7 +30,7 @@ def to_content(table: PrototypeTable, fingerprint: Fingerprint) -> tuple[dict[st
         "memory.counts": np.array(table.counts, dtype=np.uint32),
         "memory.sizes": np.array(table.sizes, dtype=np.uint16),
     }
-    return {"memory": content}, tensors
+    return {"memory": content}, {**tensors, **moving}
 
 
 def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tuple[PrototypeTable, Fingerprint]:
@@ -49,9 +51,10 @@ def from_content(content: Mapping[str, Any], tensors: Tensors, name: str) -> tup
         if not fitting or weights.shape != (sizes.sum(dtype=np.int64),):
             raise ValueError("labels, counts and weights do not fit together")
         codes = from_stream(tensors["memory.codes"], bits, int(sizes.sum(dtype=np.int64)), fingerprint.n_features)
+        table = PrototypeTable(
+            bits, fingerprint.n_features, labels, tuple(counts.tolist()), tuple(sizes.tolist()), weights.copy(), codes
+        )
+        table = with_motion(table, tensors)
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise FileFormatError(f"{name} does not hold a memory as this version writes it: {error}") from None
-    table = PrototypeTable(
-        bits, fingerprint.n_features, labels, tuple(counts.tolist()), tuple(sizes.tolist()), weights.copy(), codes
-    )
     return table, fingerprint

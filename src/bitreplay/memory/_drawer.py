@@ -51,7 +51,7 @@ class Drawers:
         return self._ready[classes, prior]
 
     def _make(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
-        table = self._table
+        table = self._table.settled
         chosen = table.labels if classes is None else classes
         if not chosen:
             raise InputError("there are no classes to draw from")

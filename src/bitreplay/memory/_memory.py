@@ -1,6 +1,7 @@
 """BinaryMemory: quantised prototypes per class, from which old classes are drawn again.
 
-This is all that is stored about a class: K prototypes of D values in q bits, K mixing weights, a count and a label.
+This is all that is stored about a class: K prototypes of D values in q bits, K mixing weights, a count and a label;
+while it is in motion, finer statistics too (:mod:`bitreplay.memory._motion`).
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from bitreplay.errors import InputError
 from bitreplay.memory._content import from_content, to_content
 from bitreplay.memory._drawer import Drawers, Prior
 from bitreplay.memory._labels import Label, as_label
+from bitreplay.memory._merge import merged
+from bitreplay.memory._motion import Motion
 from bitreplay.memory._quantisation import check_bits
 from bitreplay.memory._sampler import Generator, Output, check_out, check_output, draw_seed
 from bitreplay.memory._table import Padded, PrototypeTable, by_label
-from bitreplay.mixture import EMOptions, Mixture, combine, fit_mixtures
+from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
 
 __all__ = ["BinaryMemory"]
 
@@ -87,14 +90,13 @@ class BinaryMemory:
 
     @property
     def size_bits(self) -> int:
-        """Size as the paper counts it: K * D * q, summed over the classes (sec. 5)."""
+        """Size as the paper counts it: K * D * q, summed over the classes (sec. 5), and what is in motion."""
         return self._table.size_bits
 
     @property
     def nbytes(self) -> int:
-        """Bytes actually held: prototypes, mixing weights, counts, numbers of prototypes and labels."""
-        labels = sum(len(str(label).encode()) for label in self.labels)
-        return self._table.codes.nbytes + self._table.weights.nbytes + (4 + 2) * len(self) + labels
+        """Bytes actually held: prototypes, mixing weights, counts, numbers of prototypes, labels, what is in motion."""
+        return self._table.nbytes
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -113,6 +115,15 @@ class BinaryMemory:
     def mixture(self, label: Label) -> Mixture:
         """The mixture of a class as it is stored: quantised prototypes, weights and count."""
         return self._table.mixture(label)
+
+    @property
+    def in_motion(self) -> tuple[Label, ...]:
+        """Classes that keep finer statistics than q bits, because more samples of them came; see `settle`."""
+        return tuple(self._table.motions)
+
+    def motion(self, label: Label) -> Motion | None:
+        """What a class in motion keeps; None if it is at rest."""
+        return self._table.motions.get(label)
 
     def blocks(self, n_values: int) -> Iterator[Padded]:
         """All mixtures in runs of classes that have up to `n_values` values together, or of one class."""
@@ -159,9 +170,7 @@ class BinaryMemory:
         for label in packed:
             if label in self:
                 raise InputError(f"class {label!r} is already in the memory; remove it first, or merge")
-        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-            raise InputError(f"seed must be an integer of at least 0; got {seed!r}")
-        generators = [np.random.default_rng([seed, len(self) + i]) for i in range(len(packed))]
+        generators = [np.random.default_rng([integer("seed", seed, 0), len(self) + i]) for i in range(len(packed))]
         mixtures = fit_mixtures(list(packed.values()), options, generators=generators, n_jobs=n_jobs)
         self.add_all(dict(zip(packed, mixtures, strict=True)))
 
@@ -174,30 +183,27 @@ class BinaryMemory:
         self._set(self._table.without(label))
 
     def merge(self, other: BinaryMemory, prototypes: int | None = None) -> None:
-        """Add the classes of another memory that was made from the same kind of bits.
+        """Add the classes of another memory that was made from the same kind of bits, which is not changed.
 
         A class known to both becomes the union of both mixtures weighted by their counts, reduced to `prototypes` (by
-        default the larger of the two numbers). The other memory is not changed.
+        default the larger of the two numbers).
         """
         if not isinstance(other, BinaryMemory):
             raise InputError(f"only a BinaryMemory can be merged; got {type(other).__name__}")
         if other.fingerprint is None:
             return
         (self.fingerprint or other.fingerprint).require(other.fingerprint, "merge")
-        if self.bits != other.bits:
-            raise InputError(
-                f"memories of q={self.bits} and q={other.bits} cannot be merged: both must use the same number of bits"
-            )
-        most = None if prototypes is None else integer("prototypes", prototypes, 1)
-        shared = {}
-        for label in other.labels:
-            if label in self:
-                mine, theirs = self.mixture(label), other.mixture(label)
-                shared[label] = combine([mine, theirs], most or max(len(mine.weights), len(theirs.weights)))
-        new = np.array([place for place, label in enumerate(other.labels) if label not in self], dtype=np.intp)
         table = self._table if len(self) else PrototypeTable(self.bits, other.n_features)
-        self._set((table.replaced(shared) if shared else table).joined(other._table, new))
+        self._set(merged(table, other._table, None if prototypes is None else integer("prototypes", prototypes, 1)))
         self.fingerprint = other.fingerprint
+
+    def move(self, motions: Mapping[Label, Motion]) -> None:
+        """Set the statistics of stored classes that are in motion, as online EM makes them."""
+        self._set(self._table.moved(motions))
+
+    def settle(self) -> None:
+        """Bring all classes to rest: round to q bits, and drop what classes in motion keep besides."""
+        self._set(self._table.settled)
 
     def copy(self) -> BinaryMemory:
         """An independent memory with the same content."""

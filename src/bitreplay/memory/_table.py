@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from bitreplay._words import printable
 from bitreplay.errors import FingerprintError, InputError, UnknownClassError
 from bitreplay.memory._labels import Label, as_label, label_array
+from bitreplay.memory._motion import Motion
 from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights, shares
 from bitreplay.mixture import Mixture
 
@@ -44,6 +46,7 @@ class PrototypeTable:
     sizes: tuple[int, ...] = ()  # prototypes per class
     weights: npt.NDArray[np.uint16] = field(default_factory=lambda: np.empty(0, dtype=np.uint16))
     codes: Codes = field(default_factory=lambda: np.empty(0))  # as _quantisation lays them out
+    motions: Mapping[Label, Motion] = field(default_factory=dict)  # of classes whose codes and weights are out of date
 
     def __post_init__(self) -> None:
         if not self.labels:
@@ -101,6 +104,11 @@ class PrototypeTable:
         rows, sizes = slice(offsets[0], offsets[-1]), np.diff(offsets)
         prototypes = decode(self.codes[rows], self.bits, self.n_features)
         weights = shares(self.weights[rows], sizes)
+        first, last = (bisect_left(self._moving, place) for place in (classes.start, classes.stop))
+        for place in self._moving[first:last]:
+            motion, own = self.motions[self.labels[place]], self.rows(place)
+            own = slice(own.start - rows.start, own.stop - rows.start)
+            prototypes[own], weights[own] = motion.prototypes, motion.weights
         if (sizes != width).any():
             at = np.arange(len(weights)) + np.repeat(width * np.arange(len(sizes)) - (offsets[:-1] - offsets[0]), sizes)
             spread, weighed = np.zeros((len(sizes) * width, self.n_features), np.float32), np.zeros(len(sizes) * width)
@@ -109,22 +117,59 @@ class PrototypeTable:
         return Padded(classes, prototypes.reshape(len(sizes), width, -1), weights.reshape(len(sizes), width))
 
     def mixture(self, label: Label) -> Mixture:
-        """The mixture of a class with the values that its codes represent."""
+        """The mixture of a class with the values that its codes represent, or more precisely while it is in motion."""
         position = self.position(label)
+        if self.labels[position] in self.motions:
+            return self.motions[self.labels[position]].mixture
         rows = self.rows(position)
         prototypes = decode(self.codes[rows], self.bits, self.n_features)
         return Mixture(prototypes, decode_weights(self.weights[rows]), self.counts[position])
 
     @property
     def size_bits(self) -> int:
-        """K * D * q, summed over the classes."""
-        return sum(self.sizes) * self.n_features * self.bits
+        """K * D * q, summed over the classes, and what those in motion keep besides."""
+        moving = sum(motion.size_bits for motion in self.motions.values())
+        return sum(self.sizes) * self.n_features * self.bits + moving
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by everything that is here."""
+        labels = sum(len(str(label).encode()) for label in self.labels)
+        moving = sum(motion.nbytes for motion in self.motions.values())
+        return self.codes.nbytes + self.weights.nbytes + (4 + 2) * len(self.labels) + labels + moving
+
+    @cached_property
+    def _moving(self) -> list[int]:
+        """Where in `labels` the classes in motion stand, ascending."""
+        return sorted(self.places[label] for label in self.motions)
+
+    @cached_property
+    def settled(self) -> PrototypeTable:
+        """The table with every class at rest: codes of q bits are all there is."""
+        return (
+            self.replaced({label: motion.mixture for label, motion in self.motions.items()}) if self.motions else self
+        )
+
+    def moved(self, motions: Mapping[Label, Motion]) -> PrototypeTable:
+        """A table with new statistics of classes in motion. Codes are touched only where prototypes were added."""
+        grown = {
+            label: motion.mixture
+            for label, motion in motions.items()
+            if len(motion.counts) != self.sizes[self.position(label)]
+        }
+        table = self.replaced(grown) if grown else self
+        counts = list(table.counts)
+        for label, motion in motions.items():
+            counts[table.position(label)] = motion.count
+        return replace(table, counts=tuple(counts), motions={**table.motions, **motions})
 
     def summary(self) -> str:
         """A line per class: samples, prototypes, bits; and a warning if some had very few samples."""
         rows = [("class", "samples", "prototypes", "bits")]
         for label, count, size in zip(self.labels, self.counts, self.sizes, strict=True):
-            rows.append((printable(str(label), ""), f"{count:,}", str(size), f"{size * self.n_features * self.bits:,}"))
+            moving = self.motions[label].size_bits if label in self.motions else 0
+            n_bits = size * self.n_features * self.bits + moving
+            rows.append((printable(str(label), ""), f"{count:,}", str(size), f"{n_bits:,}"))
         rows.append(("total", f"{sum(self.counts):,}", str(sum(self.sizes)), f"{self.size_bits:,}"))
         first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
         lines = [
@@ -137,7 +182,16 @@ class PrototypeTable:
         few = [printable(str(label), "") for label, count in zip(self.labels, self.counts, strict=True) if count < FEW]
         names = ", ".join(few[:10]) + (", ..." if len(few) > 10 else "")
         warning = [f"warning: fewer than {FEW} samples, so less often recognised: {names}"] if few else []
-        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], *warning])
+        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], *self._about_motion(), *warning])
+
+    def _about_motion(self) -> list[str]:
+        """What classes in motion keep, for a reader of the summary."""
+        if not self.motions:
+            return []
+        kept = sum(len(motion.kept) for motion in self.motions.values())
+        n_bits = sum(motion.size_bits for motion in self.motions.values())
+        samples = f" and {kept:,} samples" if kept else ""
+        return [f"in motion: {len(self.motions):,} classes; fine statistics{samples} take {n_bits:,} of these bits"]
 
     def with_classes(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
         """A table with more classes after the existing ones, whose codes do not change."""
@@ -165,10 +219,11 @@ class PrototypeTable:
             sizes=self.sizes[:at] + self.sizes[at + 1 :],
             weights=np.delete(self.weights, rows),
             codes=np.delete(self.codes, rows, axis=0),
+            motions={other: motion for other, motion in self.motions.items() if other != self.labels[at]},
         )
 
     def replaced(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
-        """A table with other mixtures in the place of classes that it has; the codes of the others are copied."""
+        """A table with other mixtures, at rest, in the place of classes that it has; the others' codes are copied."""
         at = {self.position(label): mixture for label, mixture in mixtures.items()}
         for place, mixture in at.items():
             check_mixture(self.labels[place], mixture, self.n_features)
@@ -185,11 +240,12 @@ class PrototypeTable:
             sizes=tuple(sizes),
             weights=np.concatenate([*weights, self.weights[done:]]),
             codes=np.concatenate([*codes, self.codes[done:]]),
+            motions={label: motion for label, motion in self.motions.items() if self.places[label] not in at},
         )
 
     def joined(self, other: PrototypeTable, at: npt.NDArray[np.intp]) -> PrototypeTable:
         """A table with classes of another one behind its own, as they are stored; none of them may be known here."""
-        rows = other.rows_of(at)
+        rows, new = other.rows_of(at), set(at.tolist())
         return replace(
             self,
             labels=self.labels + tuple(other.labels[place] for place in at),
@@ -197,6 +253,7 @@ class PrototypeTable:
             sizes=self.sizes + tuple(other.sizes[place] for place in at),
             weights=np.concatenate([self.weights, other.weights[rows]]),
             codes=np.concatenate([self.codes, other.codes[rows]]),
+            motions={**self.motions, **{label: m for label, m in other.motions.items() if other.places[label] in new}},
         )
 
     def rows_of(self, at: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:

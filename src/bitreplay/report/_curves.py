@@ -17,10 +17,10 @@ from bitreplay._pages.look import (
     INK,
     LOOK,
     PAPER,
-    STATES,
     figure,
     heading,
     name_ends,
+    places,
     quiet,
     state_ticks,
     styles,
@@ -62,7 +62,7 @@ def draw_curves(methods: Sequence[MethodRuns]) -> Figure:
             panels = [(above, methods, 1.9), (below, near, tall)]
         for axes, shown, height in panels:
             _draw_panel(axes, shown, styles(methods), height, near)
-        panels[-1][0].set_xlabel(STATES)
+        panels[-1][0].set_xlabel(places(methods[0].histories[0])[1])
         if len(panels) > 1:
             panels[0][0].set_ylim(bottom=0)
         heading(made, "Accuracy (%) on the test samples of all classes seen so far", setting_in_words(methods))
@@ -76,7 +76,7 @@ def _draw_panel(
     longest: tuple[int, ...] = ()
     for method in shown:
         mean, spread = method.curves(metrics.per_state)
-        seen, look = method.histories[0].classes_seen, looks[method.name]
+        (seen, _), look = places(method.histories[0]), looks[method.name]
         axes.plot(seen, 100 * mean, **look)
         longest = max(longest, seen, key=len)
         if len(method.seeds) > 1:
@@ -114,7 +114,7 @@ def draw_stability(methods: Sequence[MethodRuns]) -> Figure:
         made = figure(1.7 * rows + 1.4)
         panels = made.subplots(rows, columns, sharex=True, squeeze=False)
         for axes, method in zip(panels.flat, methods, strict=False):
-            seen = method.histories[0].classes_seen
+            seen, _ = places(method.histories[0])
             for name, look in GROUPS:
                 axes.plot(seen, parts[method.name][name], markeredgecolor=PAPER, mew=0.5, ms=4, **look)
             axes.set_ylim(*scale if method in near else (0, 101))
@@ -126,7 +126,7 @@ def draw_stability(methods: Sequence[MethodRuns]) -> Figure:
             axes.set_visible(False)
         for axes in panels.flat[max(0, len(methods) - columns) : len(methods)]:  # the lowest of each column
             axes.tick_params(labelbottom=True)
-            axes.set_xlabel(STATES)
+            axes.set_xlabel(places(methods[0].histories[0])[1])
         lines, labels = panels[0, 0].get_legend_handles_labels()
         made.legend(lines, labels, loc="outside lower left", ncols=4, fontsize=8.5, columnspacing=1.4)
         heading(made, "Stability and plasticity: accuracy (%) on old and new classes", setting_in_words(methods))

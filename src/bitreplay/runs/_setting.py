@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from bitreplay._floor.arguments import integer
 from bitreplay._floor.options import options_text, parse_options
 from bitreplay.backbones import BACKBONES, HF, pretrained_on
 from bitreplay.binarizers import Thermometer
-from bitreplay.data import Scenario, load_dataset, make_scenario
+from bitreplay.data import Scenario, as_stream, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
@@ -33,7 +34,13 @@ PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
 NOT_PLAIN = "after its phase with a thermometer: no plain network available"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
-LATER: dict[str, tuple[Any, ...]] = {"classes": (None,), "every": (1,), "training": (None, {})}  # older runs stay found
+LATER: dict[str, tuple[Any, ...]] = {  # older runs stay found
+    "classes": (None,),
+    "every": (1,),
+    "training": (None, {}),
+    "stream": (None,),
+    "batch": (10,),
+}
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,11 @@ class Setting:
         Use only this many classes, the first in that order.
     samples_per_class : int, optional
         Few-shot learning: training samples per class in the tasks after task 0.
+    stream : {"online", "blurry", "longtail"}, optional
+        After task 0, samples come a few at a time, and accuracy is measured along the way: task after task; with a
+        tenth of every class mixed in at any time; or with class sizes by an exponential law, 100 to 1.
+    batch : int
+        Samples of a stream that come together.
     encoder : str, optional
         `efficientnet_lite0` or `quicknet_large` (pretrained on ImageNet), `hf:NAME` (of transformers), a network to
         be trained on task 0 (`resnet18`, `small_cnn`, `binary_vgg`), or a folder written by `bitreplay train`. A name
@@ -106,6 +118,8 @@ class Setting:
     order: int | list[int] | None = 1993  # the field's convention since iCaRL
     classes: int | None = None
     samples_per_class: int | None = None
+    stream: Literal["online", "blurry", "longtail"] | None = None
+    batch: int = 10  # Koh et al. 2022 have 16 to 64; smaller ones are harder
     encoder: str | None = None
     preset: str | None = None
     binarizer: Literal["thermometer", "heaviside", "native", "none"] = "thermometer"
@@ -127,6 +141,7 @@ class Setting:
                 f"encoder must be one of {', '.join(BACKBONES)}, hf:NAME, or a folder written by `bitreplay train`; "
                 f"got {name!r}"
             )
+        integer("batch", self.batch, 1)
         _ = self.training_options  # wrong ones are refused now, and not when the data has been read
 
     @property
@@ -191,9 +206,9 @@ class Setting:
         return {**what, "encoder": options_text(name, self._encoder[1])}
 
     def scenario(self) -> Scenario:
-        """The tasks."""
+        """The tasks, or task 0 and the stretches of a stream."""
         whole = self.sizes is not None or self.increment is not None or self.base is not None
-        return make_scenario(
+        scenario = make_scenario(
             load_dataset(self.dataset, image_size=self.image_size, every=self.every),
             tasks=self.tasks if whole or self.tasks is not None else 5,
             base=self.base,
@@ -203,6 +218,7 @@ class Setting:
             classes=self.classes,
             samples_per_class=self.samples_per_class,
         )
+        return scenario if self.stream is None else as_stream(scenario, self.stream, self.batch)
 
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
         """The encoder's network after training on task 0, from the cache if already trained."""

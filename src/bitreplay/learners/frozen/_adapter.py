@@ -76,6 +76,11 @@ class FrozenLearner(Learner):
         return self.method.random
 
     @property
+    def streams(self) -> bool:  # type: ignore[override]
+        """As the method."""
+        return self.method.streams
+
+    @property
     def memory(self) -> BinaryMemory | None:
         """The method's binary memory, if it has one."""
         return self.method.memory
@@ -91,7 +96,18 @@ class FrozenLearner(Learner):
             method.begin(self.encoder)
             if method.needs_calibration:
                 method.calibrate(self.encoder.features(task.train), self.encoder.name)
-        method.partial_fit(self._inputs(task.train), task.train.labels)
+        if task.batch is None:
+            method.partial_fit(self._inputs(task.train), task.train.labels)
+            return
+        if not method.streams:
+            raise InputError(f"{self.name} needs all samples of a class at once: it cannot learn from a stream")
+        inputs, labels = self._inputs(task.train), task.train.labels
+        for begin in range(0, len(labels), task.batch):
+            method.partial_fit(inputs[begin : begin + task.batch], labels[begin : begin + task.batch])
+
+    def ready(self) -> None:
+        """As the method."""
+        self.method.ready()
 
     def predict(self, samples: Samples | npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """A class for every image, numbered as the data set numbers them."""

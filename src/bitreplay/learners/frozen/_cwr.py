@@ -60,6 +60,7 @@ class LatentReplayCWR(LatentReplay):
     """
 
     name: ClassVar[str] = "LatentReplayCWR"
+    streams: ClassVar[bool] = False  # the rule is one of tasks
 
     def _replay(self) -> Replay:
         """The replay head; the rows of new classes in its last layer start at 0, unless only their signs matter."""

@@ -14,12 +14,12 @@ from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import BinarizerName
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.gbm import GBMOptions, GBMState, Update
 from bitreplay.heads import Bayes, ClosedForm, Head, Replay
 from bitreplay.learners.frozen._architectures import Architecture
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import Labels
-from bitreplay.memory import Label, Prior
+from bitreplay.memory import Prior
 from bitreplay.mixture import EMOptions, Init, Objective, Weights
 
 __all__ = ["GBM", "HeadName"]
@@ -69,6 +69,8 @@ class GBM(MemoryAndHead):
         What selects the best start and stops EM; "expected" is the paper's. By default as in `em`.
     em : EMOptions, optional
         How mixtures are fitted otherwise; `prototypes` sets their number.
+    update : {"online", "refit"}
+        How known classes take more samples, in streams: by online EM, or by a refit to pseudo-exemplars.
     n_jobs : int, optional
         Threads of EM, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
     seed : int
@@ -108,10 +110,12 @@ class GBM(MemoryAndHead):
     weights: Weights | None = None
     objective: Objective | None = None
     em: EMOptions | None = None
+    update: Update = GBMOptions.update
     n_jobs: int | None = None
     seed: int = 0
 
     name: ClassVar[str] = "GBM"
+    streams: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._check_code_options()
@@ -140,12 +144,19 @@ class GBM(MemoryAndHead):
             objective=self.objective or em.objective,
         )
         calibrate = self.prior == "empirical"  # only classes are predicted: nothing else needs a temperature
-        return GBMOptions(self.prototypes, self.bits, heads[self.head], em, calibrate=calibrate, n_jobs=self.n_jobs)
+        return GBMOptions(
+            self.prototypes,
+            self.bits,
+            heads[self.head],
+            em,
+            calibrate=calibrate,
+            update=self.update,
+            n_jobs=self.n_jobs,
+        )
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
-        known = len(self.classes)
-        samples: dict[Label, PackedBits] = {int(label): X[y == known + i] for i, label in enumerate(new)}
-        return {"state": (self.state if known else self._empty(X.n_features)).learned(samples)}
+        samples = self._by_label(X, y, new)
+        return {"state": (self.state if len(self.classes) else self._empty(X.n_features)).learned(samples)}
 
     def _empty(self, n_bits: int) -> GBMState:
         code, fingerprint = self._require_code(), self._fingerprint(n_bits)

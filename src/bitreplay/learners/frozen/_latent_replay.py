@@ -15,13 +15,13 @@ import numpy.typing as npt
 from bitreplay._floor.arguments import integer, one_of
 from bitreplay._floor.seeds import seed_for
 from bitreplay.binarizers import BinarizerName
-from bitreplay.bits import PackedBits, product, row_blocks
+from bitreplay.bits import PackedBits, concatenate, pack, product, row_blocks
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.heads import Replay
 from bitreplay.learners.frozen._architectures import Architecture
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import Labels
-from bitreplay.memory import Label
+from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 
 __all__ = ["LatentReplay", "herd_bits"]
@@ -39,7 +39,8 @@ class LatentReplay(MemoryAndHead):
         E, embeddings stored per class; all of them if a class has fewer samples.
     selection : {"random", "herding"}
         Which: random ones, or greedily those whose mean is closest to the mean of the class (iCaRL, Rebuffi et al.
-        2017).
+        2017). In a stream they are always random, a reservoir of every class (Vitter 1985): each of its samples so far
+        is kept with the same probability. There `epochs` and `min_steps` are those of every batch.
     binarizer : {"thermometer", "heaviside"}
         The binarizer for encoders that were not trained with one.
     p, f : int
@@ -86,6 +87,7 @@ class LatentReplay(MemoryAndHead):
     seed: int = 0
 
     name: ClassVar[str] = "LatentReplay"
+    streams: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         integer("exemplars", self.exemplars, 1)
@@ -100,13 +102,32 @@ class LatentReplay(MemoryAndHead):
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
         known = len(self.classes)
         generator = self._generator()
-        samples: dict[Label, PackedBits] = {int(label): X[y == known + i] for i, label in enumerate(new)}
+        samples = self._by_label(X, y, new)
         code, fingerprint = self._require_code(), self._fingerprint(X.n_features)
         before = self.state if known else GBMState.empty(self._options(), code, fingerprint, self.seed)
         memory = before.memory.copy()
-        memory.add_all({label: self._keep(bits, generator) for label, bits in samples.items()})
-        head = before.head.update(memory, code, samples, seed_for(self.seed, "head", known))
+        again = [label for label in samples if label in memory]
+        memory.add_all({label: self._keep(bits, generator) for label, bits in samples.items() if label not in again})
+        purpose = ["head", known, *([before.calls] if again else [])]
+        if again:
+            generator = np.random.default_rng(seed_for(self.seed, "reservoir", before.calls))
+            memory.replace({label: self._kept_on(memory, label, samples[label], generator) for label in again})
+            for label in again:  # the layer sees those from before, too
+                earlier = pack(before.memory.mixture(label).prototypes)
+                samples[label] = concatenate([earlier, samples[label]])
+        head = before.head.update(memory, code, samples, seed_for(self.seed, *purpose))
         return {"state": replace(before, memory=memory, head=head, calls=before.calls + 1)}
+
+    def _kept_on(self, memory: BinaryMemory, label: Label, bits: PackedBits, generator: np.random.Generator) -> Mixture:
+        """A reservoir after more samples of its class."""
+        kept, count = memory.mixture(label).prototypes, memory.count(label)
+        rows = list(kept)
+        for row in bits.unpack(np.float32):
+            count += 1
+            place = len(rows) if len(rows) < self.exemplars else int(generator.integers(count))
+            if place < self.exemplars:
+                rows[place : place + 1] = [row]
+        return Mixture(np.stack(rows), np.full(len(rows), 1 / len(rows)), count)
 
     def _keep(self, bits: PackedBits, generator: np.random.Generator) -> Mixture:
         if self.selection == "herding":

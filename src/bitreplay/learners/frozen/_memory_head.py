@@ -5,18 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
+
 from bitreplay._floor.arguments import number, one_of
 from bitreplay.binarizers import Native
 from bitreplay.bits import PackedBits
 from bitreplay.gbm import GBMOptions, GBMState, head_of, state_content, state_from_content
 from bitreplay.heads import VERSION as HEADS_VERSION
-from bitreplay.heads import Head, MakeModule, Replay, Scores
+from bitreplay.heads import Head, MakeModule, Replay, Scores, computed
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners._text import from_text, to_text
 from bitreplay.learners.frozen._architectures import Architecture, make_replay
 from bitreplay.learners.frozen._code import OnBits
-from bitreplay.learners.frozen._method import FeatureSource
-from bitreplay.memory import BinaryMemory
+from bitreplay.learners.frozen._method import FeatureSource, Labels
+from bitreplay.memory import BinaryMemory, Label
 
 __all__ = ["MemoryAndHead"]
 
@@ -81,6 +83,16 @@ class MemoryAndHead(OnBits):
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
         )
+
+    def _by_label(self, X: PackedBits, y: Labels, new: Labels) -> dict[Label, PackedBits]:
+        """Samples of every class that there are some of, by its label."""
+        classes = np.concatenate([self.classes, new])
+        return {int(classes[place]): X[y == place] for place in np.unique(y)}
+
+    def ready(self) -> None:
+        """Compute the head, if that has been put off."""
+        if len(self.classes):
+            computed(self.state.head)
 
     def _scores(self, X: PackedBits) -> Scores:
         return self.state.scores(X)

@@ -129,7 +129,7 @@ class FrozenMethod(Method):
 
     @abstractmethod
     def _learn(self, X: Any, y: Labels, new: Labels) -> dict[str, Any]:
-        """Everything to be stored after learning the `new` classes; `y` are positions in the resulting `classes`."""
+        """Everything to be stored after learning; `y` are positions in the resulting `classes`, the `new` ones last."""
 
     @abstractmethod
     def _scores(self, X: Any) -> npt.NDArray[np.floating]:
@@ -138,20 +138,22 @@ class FrozenMethod(Method):
     # ------------------------------------------------------------------ learning and deciding
 
     def partial_fit(self, X: Inputs, y: Labels) -> None:
-        """Learn new classes from their samples alone.
+        """Learn new classes from their samples alone; with `streams`, also more samples of known ones.
 
         Parameters
         ----------
         X : ndarray of float32, shape (N, d), or PackedBits
             As given by `uses`.
         y : ndarray of int64, shape (N,)
-            Labels: any integers that were not learned before.
+            Labels: any integers; without `streams`, none that were learned before.
         """
         X = self._checked(X)
         labels = self._checked_labels(y, len(X))
-        new, which = np.unique(labels, return_inverse=True)
-        learned = self._learn(X, which + len(self.classes), new)
-        self._take(learned, np.concatenate([self.classes, new]), X.shape[1])
+        new = np.setdiff1d(labels, self.classes)
+        classes = np.concatenate([self.classes, new])
+        ascending = np.argsort(classes)
+        learned = self._learn(X, ascending[np.searchsorted(classes, labels, sorter=ascending)], new)
+        self._take(learned, classes, X.shape[1])
 
     def predict(self, X: Inputs) -> Labels:
         """A class for every row, by the labels that `partial_fit` was given."""
@@ -239,14 +241,14 @@ class FrozenMethod(Method):
         return X
 
     def _checked_labels(self, y: Any, n_samples: int) -> Labels:
-        """Labels of classes that are all new, or an error."""
+        """Labels of classes that may be learned now, or an error."""
         labels = np.asarray(y)
         if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != n_samples:
             raise InputError(
                 f"one integer label per sample is expected, {n_samples} of them; got {labels.dtype} {labels.shape}"
             )
         known = np.intersect1d(labels, self.classes)
-        if len(known):
+        if len(known) and not self.streams:
             raise InputError(
                 f"classes {known[:10].tolist()} were already learned: every class comes in one task, with all its "
                 "samples"

@@ -12,7 +12,7 @@ from bitreplay._floor.arguments import integer, one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 
-__all__ = ["NearestMean", "class_means", "unit"]
+__all__ = ["NearestMean", "class_means", "running_means", "unit"]
 
 Metric = Literal["cosine", "euclidean"]
 Real = TypeVar("Real", np.float32, np.float64)
@@ -46,6 +46,7 @@ class NearestMean(FrozenMethod):
     seed: int = 0
 
     name: ClassVar[str] = "NearestMean"
+    streams: ClassVar[bool] = True
     memory_arrays: ClassVar[tuple[str, ...]] = ("means",)
     decision_arrays: ClassVar[tuple[str, ...]] = ("means",)
 
@@ -59,8 +60,12 @@ class NearestMean(FrozenMethod):
         return False
 
     def _learn(self, X: Features, y: Labels, new: Labels) -> Arrays:
-        means = class_means(X, y - len(self.classes), len(new))
-        return {"means": np.concatenate([self.learned["means"], means]) if len(self.classes) else means}
+        before = (self.learned["means"], self.learned["counts"]) if len(self.classes) else None
+        means, counts = running_means(X, y, len(new), before)
+        return {"means": means, "counts": counts}
+
+    def _from_arrays(self, arrays: Arrays) -> Arrays:
+        return super()._from_arrays({**arrays, "counts": arrays["counts"]})  # a state of before has none
 
     def _scores(self, X: Features) -> npt.NDArray[np.float32]:
         means = self.learned["means"]
@@ -73,6 +78,33 @@ def class_means(X: Features, which: Labels, n_classes: int) -> Features:
     """Mean of every class; `which` are classes 0 to `n_classes` - 1."""
     sums = np.stack([X[which == c].mean(axis=0, dtype=np.float64) for c in range(n_classes)])
     return sums.astype(np.float32)
+
+
+def running_means(
+    X: Features, y: Labels, n_new: int, before: tuple[Features, Labels] | None
+) -> tuple[Features, Labels]:
+    """Means and numbers of samples of all classes after more samples; `y` are their places, the new ones last.
+
+    Examples
+    --------
+    >>> means, counts = running_means(np.array([[1.0], [3.0]]), np.array([0, 0]), 1, None)
+    >>> means, counts = running_means(np.array([[5.0], [8.0]]), np.array([0, 1]), 1, (means, counts))
+    >>> means.tolist(), counts.tolist()
+    ([[3.0], [8.0]], [3, 1])
+    """
+    width = X.shape[1]
+    kept, seen = before or (np.empty((0, width), np.float32), np.empty(0, np.int64))
+    means = np.concatenate([kept, np.zeros((n_new, width), np.float32)])
+    counts = np.concatenate([seen, np.zeros(n_new, np.int64)])
+    places, which = np.unique(y, return_inverse=True)
+    added, fresh = np.bincount(which), class_means(X, which, len(places))
+    means[places] = fresh
+    if len(more := np.flatnonzero(places < len(seen))):
+        at = places[more]
+        share = (added[more] / (seen[at] + added[more]))[:, None]
+        means[at] = kept[at] + share * (fresh[more] - kept[at].astype(np.float64))
+    counts[places] += added
+    return means, counts
 
 
 def unit(rows: npt.NDArray[Real]) -> npt.NDArray[Real]:

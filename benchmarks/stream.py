@@ -1,0 +1,264 @@
+"""Samples that come one at a time, of known and of new classes: what becomes of accuracy, and what does a call cost?
+
+Known: 20 classes of CIFAR-100 with 50 samples each, then 1,000 single samples of them. New: 20 classes with 50 samples,
+then 20 more classes whose samples come one at a time from their first. Small: 20 classes of 20 samples, then single
+ones. Long: 450 single samples of each class follow the first 50. Always against all samples at once, on the test split;
+draws are draws of classes and samples. The lowest accuracy on the way is that of 20 equally spaced moments.
+
+Forms: `online` is GBMClassifier's default, whose statistics have 16 bits; others have them in float32, 8 or q bits
+(always rounded without bias); `refit` passes every sample through pseudo-exemplars, as 0.1.0 did; a buffer gathers so
+many samples of a class before it does.
+
+--choices shows where GROWN in gbm/_update.py and SHARE in mixture/_online.py come from, on training samples that were
+set aside. --times measures calls of partial_fit along a stream, and draws them.
+
+Usage: python benchmarks/stream.py --features cifar100.npz [--draws 5] [--output stream.txt] [--plot stream.png]
+"""
+
+import argparse
+import contextlib
+import datetime
+import itertools
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest import mock
+
+import matplotlib as mpl
+import numpy as np
+
+from bitreplay import GBMClassifier
+from bitreplay.binarizers import Thermometer
+from bitreplay.bits import Fingerprint, PackedBits, concatenate
+from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.memory import BinaryMemory
+from bitreplay.mixture import Mixture, online_steps
+
+mpl.use("Agg")
+from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
+
+N_CLASSES, MOMENTS = 20, 20
+Curve = tuple[float, float, float, float]  # start, lowest, end, settled
+
+
+class Problem:
+    """Bits of a draw: a first call, a stream of single samples, and the samples that judge."""
+
+    def __init__(self, data: dict[str, np.ndarray], draw: int, n_first: int, n_more: int, *, new: bool, judge: str):
+        rng = np.random.default_rng(draw)
+        classes = rng.permutation(int(data["y_train"].max()) + 1)[: (2 if new else 1) * N_CLASSES]
+        rows = {int(c): rng.permutation(np.flatnonzero(data["y_train"] == c)) for c in classes}
+        coming = classes[N_CLASSES:] if new else classes
+        skip = 0 if new else n_first
+        first = np.concatenate([rows[int(c)][:n_first] for c in classes[:N_CLASSES]])
+        stream = rng.permutation(np.concatenate([rows[int(c)][skip : skip + n_more] for c in coming]))
+        self.binarizer = Thermometer(1, calibrated=True)
+        self.binarizer.calibrate(data["x_train"][first])
+        self.first, self.y_first = self._bits(data["x_train"][first]), data["y_train"][first]
+        self.stream, self.y = self._bits(data["x_train"][stream]), data["y_train"][stream]
+        if judge == "test":
+            at = np.isin(data["y_test"], classes)
+            self.judges, self.right = self._bits(data["x_test"][at]), data["y_test"][at]
+        else:  # training samples that nothing has seen
+            aside = np.concatenate([own[-100:] for own in rows.values()])
+            self.judges, self.right = self._bits(data["x_train"][aside]), data["y_train"][aside]
+        self.draw, self.new = draw, new
+
+    def _bits(self, features: np.ndarray) -> PackedBits:
+        return self.binarizer.pack(features.astype(np.float32))
+
+    def start(self, q: int, update: str = "online") -> GBMState:
+        """After the first call."""
+        return self._empty(GBMOptions(bits=q, update=update)).learned(by_class(self.first, self.y_first))
+
+    def _empty(self, options: GBMOptions) -> GBMState:
+        return GBMState.empty(options, self.binarizer, Fingerprint(self.first.n_features), self.draw)
+
+    def at_once(self, q: int) -> float:
+        """Accuracy with all samples at once: of new classes, in one call after the first."""
+        if self.new:
+            return self.accuracy(self.start(q).learned(by_class(self.stream, self.y)))
+        both = concatenate([self.first, self.stream]), np.concatenate([self.y_first, self.y])
+        return self.accuracy(self._empty(GBMOptions(bits=q)).learned(by_class(*both)))
+
+    def accuracy(self, state: GBMState) -> float:
+        """In percent."""
+        return 100 * float((np.array(state.labels)[state.scores(self.judges).argmax(1)] == self.right).mean())
+
+    def moments(self) -> Iterator[range]:
+        """The stream in parts, after each of which accuracy is measured."""
+        ends = np.linspace(0, len(self.y), MOMENTS + 1).astype(int)
+        return (range(begin, end) for begin, end in itertools.pairwise(ends))
+
+
+def by_class(bits: PackedBits, y: np.ndarray) -> dict[int, PackedBits]:
+    return {int(c): bits[np.flatnonzero(y == c)] for c in np.unique(y)}
+
+
+def singly(problem: Problem, q: int, update: str = "online", gather: int = 1) -> Curve:
+    """Learn sample by sample, or whenever so many of a class have been gathered."""
+    state = problem.start(q, update)
+    curve, waiting = [problem.accuracy(state)], {int(c): [] for c in np.unique(problem.y)}
+    for part in problem.moments():
+        for i in part:
+            own = waiting[int(problem.y[i])]
+            own.append(i)
+            if len(own) == gather:
+                state = state.learned({int(problem.y[i]): problem.stream[own]})
+                own.clear()
+        curve.append(problem.accuracy(state))
+    return curve[0], min(curve), curve[-1], problem.accuracy(state.settled())
+
+
+def in_bits(problem: Problem, q: int, precision: int) -> Curve:
+    """Online EM with statistics of another precision than 16 bits."""
+    start, rng = problem.start(q), np.random.default_rng(problem.draw)
+    now = {c: (m.prototypes, m.weights * m.count) for c in start.labels for m in [start.memory.mixture(c)]}
+    levels = 2**precision - 1
+
+    def accuracy(bits: int) -> float:
+        memory = BinaryMemory(bits, Fingerprint(problem.stream.n_features))
+        memory.add_all({c: Mixture(mu.astype(np.float32), n / n.sum(), round(n.sum())) for c, (mu, n) in now.items()})
+        return problem.accuracy(start.with_memory(memory))
+
+    curve = [problem.accuracy(start)]
+    for part in problem.moments():
+        for i in part:
+            c = int(problem.y[i])
+            mu, n = online_steps(*now[c], problem.stream[i], clamp=0.02)
+            now[c] = (
+                mu if precision == 32 else np.floor(mu * levels + rng.random(mu.shape)).clip(0, levels) / levels,
+                n,
+            )
+        curve.append(accuracy(32))
+    return curve[0], min(curve), curve[-1], accuracy(q)
+
+
+FORMS: dict[str, Callable[[Problem, int], Curve]] = {
+    "online (16 bits)": singly,
+    "online, float32": lambda problem, q: in_bits(problem, q, 32),
+    "online, 8 bits": lambda problem, q: in_bits(problem, q, 8),
+    "online, q bits": lambda problem, q: in_bits(problem, q, q),
+    "buffer of 10, refit": lambda problem, q: singly(problem, q, "refit", 10),
+    "buffer of 25, refit": lambda problem, q: singly(problem, q, "refit", 25),
+    "refit": lambda problem, q: singly(problem, q, "refit"),
+}
+QUICK = ("online (16 bits)", "online, 8 bits")
+
+
+def table(title: str, problems: list[Problem], q: int, forms: tuple[str, ...], write: Callable[[str], None]) -> None:
+    """Means over draws; behind them the worst draw's distance of the lowest from the start, and of the end from all."""
+    write(f"\n{title}; q = {q}, {len(problems)} draws")
+    once = [problem.at_once(q) for problem in problems]
+    heads = f"{'':<22}{'start':>8}{'lowest':>8}{'end':>8}{'settled':>9}{'at once':>9}"
+    write(f"{heads}   worst draw: lowest - start, end - at once")
+    for form in forms:
+        curves = np.array([FORMS[form](problem, q) for problem in problems])
+        start, lowest, end, settled = curves.mean(axis=0)
+        worst = f"{(curves[:, 1] - curves[:, 0]).min():+.2f}, {(curves[:, 2] - once).min():+.2f}"
+        write(f"{form:<22}{start:8.2f}{lowest:8.2f}{end:8.2f}{settled:9.2f}{np.mean(once):9.2f}   {worst}")
+
+
+def choices(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
+    """Constants, judged by training samples that were set aside."""
+    write(f"\nnew classes one at a time, 100 samples each, judged by training samples set aside; q = 3, {draws} draws")
+    problems = [Problem(data, draw, 50, 100, new=True, judge="train") for draw in range(draws)]
+    write(f"  at once: {np.mean([problem.at_once(3) for problem in problems]):.2f}")
+    for grown in (1, 1.5, 2, 3):
+        with mock.patch("bitreplay.gbm._update.GROWN", grown):
+            ends = np.mean([singly(problem, 3)[2:] for problem in problems], axis=0)
+        write(f"  GROWN = {grown}: end {ends[0]:.2f}, settled {ends[1]:.2f}")
+    write(f"\n50 samples, then two calls of 40, judged likewise; q = 3, {draws} draws")
+    problems = [Problem(data, draw, 50, 80, new=False, judge="train") for draw in range(draws)]
+    write(f"  at once: {np.mean([problem.at_once(3) for problem in problems]):.2f}")
+    for share in (10**9, 64, 16, 4, 1):
+        with mock.patch("bitreplay.mixture._online.SHARE", share):
+            ends = np.mean([singly(problem, 3, gather=40)[2:] for problem in problems], axis=0)
+        write(f"  SHARE = {share if share < 10**9 else 'one by one'}: end {ends[0]:.2f}, settled {ends[1]:.2f}")
+
+
+def times(data: dict[str, np.ndarray], n_calls: int, plot: Path | None, write: Callable[[str], None]) -> None:
+    """The processor's time per call of partial_fit with one sample, along a stream."""
+    rng, x, y = np.random.default_rng(0), data["x_train"], data["y_train"]
+    rows = [rng.permutation(np.flatnonzero(y == c)) for c in range(int(y.max()) + 1)]
+    first, stream = (
+        np.concatenate([own[:50] for own in rows]),
+        rng.permutation(np.concatenate([own[50:] for own in rows])),
+    )
+    setting = f"{len(rows)} classes of 50 samples at first, D = {x.shape[1]}, K = 8, q = 3"
+    write(f"\npartial_fit of one sample, {setting}: ms of the processor")
+    figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+    for update, calls in (("online", n_calls), ("refit", min(n_calls, 300))):
+        clf = GBMClassifier(random_state=0, update=update).fit(x[first], y[first])
+        clf.partial_fit(x[stream[-1:]], y[stream[-1:]])
+        taken = np.empty(calls)
+        for i, row in enumerate(stream[:calls]):
+            began = time.process_time()
+            clf.partial_fit(x[row : row + 1], y[row : row + 1])
+            taken[i] = 1e3 * (time.process_time() - began)
+        size = max(1, calls // 20)
+        parts = taken[: len(taken) // size * size].reshape(-1, size)
+        shown = " ".join(f"{np.median(part):.2f}" for part in parts)
+        write(f"{update:<8}{calls} calls, medians of every {size}: {shown}; 95 % below {np.quantile(taken, 0.95):.2f}")
+        axes.plot(
+            size * (np.arange(len(parts)) + 0.5), np.median(parts, axis=1), marker=".", label=f'update="{update}"'
+        )
+    axes.set(
+        xlabel="calls of partial_fit with one sample", ylabel="ms per call (median)", yscale="log", ylim=(0.1, None)
+    )
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    if plot is not None:
+        figure.savefig(plot, dpi=120)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--features", type=Path, required=True, help="x_train, y_train, x_test and y_test in an .npz")
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--calls", type=int, default=10_000, help="of partial_fit that are timed")
+    parser.add_argument("--only", nargs="*", default=["known", "new", "small", "long", "choices", "times"])
+    parser.add_argument("--output", type=Path, help="append what is shown to this file")
+    parser.add_argument("--plot", type=Path, help="where to draw the time per call")
+    asked = parser.parse_args()
+    with np.load(asked.features) as arrays:
+        data = dict(arrays)
+
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(asked.output.open("a")) if asked.output else None
+
+        def write(line: str) -> None:
+            print(line, flush=True)
+            if file is not None:
+                print(line, file=file, flush=True)
+
+        words = " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
+        about = "2 shared and busy cores of an AMD EPYC; features of a pretrained EfficientNet-Lite0"
+        write(f"# python benchmarks/stream.py {words}   ({datetime.date.today()}, {about})")
+
+        def problems(n_first: int, n_more: int, *, new: bool = False, draws: int = asked.draws) -> list[Problem]:
+            return [Problem(data, draw, n_first, n_more, new=new, judge="test") for draw in range(draws)]
+
+        if "known" in asked.only:
+            for q in (3, 8):
+                table("known: 20 x 50 samples, then 1,000 single ones", problems(50, 50), q, tuple(FORMS), write)
+        if "new" in asked.only:
+            for n, q in ((50, 3), (100, 3), (50, 8)):
+                title = f"new: 20 x 50 samples, then 20 new classes of {n}, one at a time"
+                table(title, problems(50, n, new=True), q, ("online (16 bits)",), write)
+        if "small" in asked.only:
+            for n_first in (5, 20):
+                title = f"small: 20 x {n_first} samples, then {100 - n_first} single ones of each"
+                table(title, problems(n_first, 100 - n_first), 3, ("online (16 bits)",), write)
+        if "long" in asked.only:
+            title = "long: 20 x 50 samples, then 9,000 single ones"
+            table(title, problems(50, 450, draws=min(2, asked.draws)), 3, QUICK, write)
+        if "choices" in asked.only:
+            choices(data, asked.draws, write)
+        if "times" in asked.only:
+            times(data, asked.calls, asked.plot, write)
+
+
+if __name__ == "__main__":
+    main()

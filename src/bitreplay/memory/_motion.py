@@ -1,0 +1,101 @@
+"""Motion: what a class in motion keeps beside its q-bit codes, so that single samples are not lost in rounding.
+
+A step of one sample in a hundred is far below a code of three bits. While a class is learned bit by bit, its prototypes
+are therefore kept in 16 bits, rounded without bias, with the number of samples that each has had (fewer bits: the noise
+of many roundings adds up; benchmarks/stream.py). A class of so few samples that it should still get more or better
+prototypes also keeps these samples, packed. :meth:`bitreplay.BinaryMemory.settle` rounds to q bits and drops all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bitreplay.bits import PackedBits
+from bitreplay.memory._quantisation import FLOAT
+from bitreplay.mixture import Mixture
+
+__all__ = ["Motion"]
+
+LEAST = 1e-9  # of a sample: a mixing weight must be above 0
+LEVELS = 65535  # ours: 16 bits: as good as float32 and half its size (benchmarks/stream.py)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """The statistics of one class in motion.
+
+    Parameters
+    ----------
+    values : ndarray of shape (K, D)
+        Prototypes: codes of 16 bits, or float32 in a memory of float32.
+    counts : ndarray of float64, shape (K,)
+        Samples that each prototype has had; their sum is the class's.
+    count : int
+        Samples of the class.
+    kept : PackedBits
+        All samples of the class, as long as it is small; else none.
+    drawn : int
+        How many of these, the first, are pseudo-exemplars of what the class was before it was in motion.
+    equal : bool
+        Whether all prototypes have the same mixing weight, whatever their counts.
+    """
+
+    values: npt.NDArray[Any]
+    counts: npt.NDArray[np.float64]
+    count: int
+    kept: PackedBits
+    drawn: int = 0
+    equal: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        prototypes: npt.NDArray[np.floating],
+        counts: npt.NDArray[np.float64],
+        count: int,
+        kept: PackedBits,
+        drawn: int = 0,
+        *,
+        bits: int,
+        rng: np.random.Generator,
+        equal: bool = False,
+    ) -> Motion:
+        """The statistics in the form in which they are kept in a memory of `bits` bits; `rng` rounds without bias."""
+        counts = np.maximum(counts, LEAST)
+        kept = PackedBits(kept.data.copy(), kept.n_features)  # not a view of all samples of a call
+        if bits == FLOAT:
+            return cls(prototypes.astype(np.float32), counts, count, kept, drawn, equal)
+        scaled = prototypes.astype(np.float64) * LEVELS
+        scaled += rng.random(scaled.shape, np.float32)
+        return cls(np.minimum(np.floor(scaled), LEVELS).astype(np.uint16), counts, count, kept, drawn, equal)
+
+    @property
+    def prototypes(self) -> npt.NDArray[np.float32]:
+        """(K, D) in [0, 1]."""
+        if self.values.dtype == np.float32:
+            return np.asarray(self.values)
+        return np.asarray(np.divide(self.values, np.float32(LEVELS), dtype=np.float32))
+
+    @property
+    def weights(self) -> npt.NDArray[np.float64]:
+        """Mixing weights."""
+        return np.full(len(self.counts), 1 / len(self.counts)) if self.equal else self.counts / self.counts.sum()
+
+    @property
+    def mixture(self) -> Mixture:
+        """The class as it is now."""
+        return Mixture(self.prototypes, self.weights, self.count)
+
+    @property
+    def size_bits(self) -> int:
+        """Bits as the paper counts them, values only: 16 K D for the prototypes, and D for every kept sample."""
+        return 8 * self.values.nbytes + len(self.kept) * self.kept.n_features
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held, counts included."""
+        return self.values.nbytes + self.counts.nbytes + self.kept.data.nbytes

@@ -1,0 +1,148 @@
+"""Classes in motion: what is read, drawn, counted, written and settled, beside classes at rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitreplay.bits import PackedBits, pack
+from bitreplay.errors import FileFormatError
+from bitreplay.memory import BinaryMemory, Motion
+from tests.memory.examples import random_memory, state
+
+
+def moving(bits: int = 3, d: int = 21, kept: int = 0) -> BinaryMemory:
+    """Three classes, of which the second is in motion."""
+    memory = random_memory(bits, d, {"cup": 2, "mug": 3, "jug": 1})
+    memory.move({"mug": motion(3, d, bits, kept)})
+    return memory
+
+
+def motion(size: int, d: int, bits: int, kept: int = 0, seed: int = 1) -> Motion:
+    rng = np.random.default_rng(seed)
+    count = kept or 71
+    shares = rng.dirichlet(np.ones(size))
+    samples = pack(rng.integers(0, 2, (kept, d)) if kept else np.zeros((0, d), int))
+    return Motion.of(rng.random((size, d)), shares * count, count, samples, kept // 2, bits=bits, rng=rng)
+
+
+def empty(d: int) -> PackedBits:
+    return pack(np.zeros((0, d), int))
+
+
+def test_rounding_is_unbiased_and_leaves_what_is_representable():
+    rng = np.random.default_rng(0)
+    values = np.full((1, 200_000), 0.3 / 65535)
+    assert Motion.of(values, np.ones(1), 1, empty(200_000), bits=3, rng=rng).values.mean() == pytest.approx(
+        0.3, abs=0.01
+    )
+    exact = np.array([[0, 1, 17 / 65535]])
+    assert Motion.of(exact, np.ones(1), 1, empty(3), bits=3, rng=rng).values.tolist() == [[0, 65535, 17]]
+
+
+def test_mixtures_and_blocks_are_those_of_the_statistics_and_others_do_not_change():
+    rest, memory = random_memory(3, 21, {"cup": 2, "mug": 3, "jug": 1}), moving()
+    held = memory.motion("mug")
+    assert held is not None
+    assert np.array_equal(memory.mixture("mug").prototypes, held.values / np.float32(65535))
+    assert np.allclose(memory.mixture("mug").weights, held.counts / 71)
+    assert (memory.count("mug"), memory.in_motion) == (71, ("mug",))
+    for n_values in (1, 3 * 21 * 2, 10**6):  # class by class, two at a time, all together
+        for block in memory.blocks(n_values):
+            for label, mu, pi in zip(memory.labels[block.classes], block.prototypes, block.weights, strict=True):
+                mixture = memory.mixture(label)
+                assert np.array_equal(mu[: len(mixture.weights)], mixture.prototypes)
+                assert np.allclose(pi[: len(mixture.weights)], mixture.weights)
+    for label in ("cup", "jug"):
+        assert np.array_equal(memory.mixture(label).prototypes, rest.mixture(label).prototypes)
+
+
+def test_settled_codes_are_the_nearest_and_nothing_else_is_kept():
+    memory = moving(kept=30)
+    fine = memory.mixture("mug")
+    drawn, _ = memory.sample(300, generator=0)
+    size = memory.size_bits
+    memory.settle()
+    assert memory.in_motion == ()
+    assert np.array_equal(
+        memory.mixture("mug").prototypes, np.floor(fine.prototypes * 7.0 + 0.5).astype(np.float32) / 7
+    )
+    assert memory.count("mug") == 30
+    assert size - memory.size_bits == 16 * 3 * 21 + 30 * 21
+    assert np.array_equal(memory.sample(300, generator=0)[0], drawn)  # draws were always those of the codes
+
+
+def test_sizes_and_summary_count_what_is_kept():
+    memory, rest = moving(kept=30), random_memory(3, 21, {"cup": 2, "mug": 3, "jug": 1})
+    assert memory.nbytes == rest.nbytes + 3 * 21 * 2 + 3 * 8 + 30 * 8
+    line = memory.summary().splitlines()[-1]
+    assert line == f"in motion: 1 classes; fine statistics and 30 samples take {16 * 63 + 630:,} of these bits"
+    assert f"{memory.size_bits:,}" in memory.summary()
+
+
+@pytest.mark.parametrize("bits", [1, 3, 16, 32])
+@pytest.mark.parametrize("kept", [0, 13])
+def test_files_bring_back_motion_and_older_readers_find_settled_codes(bits: int, kept: int, tmp_path: Path) -> None:
+    memory = moving(bits, kept=kept)
+    memory.save(tmp_path / "memory")
+    loaded = BinaryMemory.load(tmp_path / "memory")
+    assert state(loaded) == state(memory)
+    assert (loaded.nbytes, loaded.summary()) == (memory.nbytes, memory.summary())
+    before, after = memory.motion("mug"), loaded.motion("mug")
+    assert before is not None
+    assert after is not None
+    assert after.kept == before.kept
+    assert after.drawn == before.drawn == kept // 2
+    assert np.array_equal(after.values, before.values)
+    _, tensors = memory.to_content()
+    memory.settle()
+    _, settled = memory.to_content()
+    assert all(np.array_equal(tensors[name], settled[name]) for name in settled)
+    assert not any(name.startswith("motion") for name in settled)
+
+
+def test_what_was_changed_is_at_rest_or_gone_and_the_rest_stays_in_motion():
+    memory = moving()
+    memory.move({"cup": motion(2, 21, 3, seed=4)})
+    memory.replace({"cup": memory.mixture("jug")})
+    assert memory.in_motion == ("mug",)
+    other = moving()
+    other.remove("mug")
+    assert other.in_motion == ()
+    other.merge(memory)  # knows cup and jug, and gets mug as it is
+    assert other.in_motion == ("mug",)
+    assert np.array_equal(other.mixture("mug").prototypes, memory.mixture("mug").prototypes)
+    other.merge(memory)
+    assert other.in_motion == ()
+    assert other.count("mug") == 142
+
+
+def test_more_prototypes_than_the_codes_have_make_room():
+    memory = moving()
+    memory.move({"mug": motion(5, 21, 3)})
+    assert memory.sizes == (2, 5, 1)
+    assert len(memory.mixture("mug").weights) == 5
+    assert memory.in_motion == ("mug",)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("motion.classes", np.array([3], np.uint32)),
+        ("motion.classes", np.array([], np.uint32)),
+        ("motion.values", np.zeros((2, 21), np.uint16)),
+        ("motion.values", np.zeros((3, 21), np.float32)),
+        ("motion.counts", np.array([30.0, 0.0, 0.0])),
+        ("motion.counts", np.array([30.0, 30.0, np.nan])),
+        ("motion.equal", np.array([2], np.uint8)),
+        ("motion.kept_sizes", np.array([29], np.uint32)),
+        ("motion.drawn", np.array([31], np.uint32)),
+        ("motion.kept", np.full((30, 3), 255, np.uint8)),
+    ],
+)
+def test_statistics_that_do_not_fit_are_refused(name: str, wrong: np.ndarray) -> None:
+    content, tensors = moving(kept=30).to_content()
+    with pytest.raises(FileFormatError, match=r"motion|samples"):
+        BinaryMemory.from_content(content, {**tensors, name: wrong}, "the file")
