@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from bitreplay._floor.arguments import integer
 from bitreplay.backbones import BACKBONES, pretrained_on
 from bitreplay.binarizers import Thermometer
 from bitreplay.data import Scenario, load_dataset, make_scenario
@@ -17,6 +18,7 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
 from bitreplay.runs._options import options_text, parse_options
+from bitreplay.runs._protocols import protocol_options
 from bitreplay.training import (
     NETWORK,
     PRESET_BACKBONES,
@@ -33,7 +35,9 @@ PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
 NOT_PLAIN = "after its phase with a thermometer: no plain network available"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
-LATER: dict[str, tuple[Any, ...]] = {"classes": (None,), "every": (1,), "training": (None, {})}  # older runs stay found
+NAMES_ONLY = ("protocol",)  # and those that stand for others
+# Options that older runs did not know: at these values they stay found.
+LATER: dict[str, tuple[Any, ...]] = {"classes": (None,), "every": (1,), "training": (None, {}), "draw": (0,)}
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,9 @@ class Setting:
         Decode images to squares with sides of this many pixels.
     every : int
         Of CORe50's videos, use every n-th frame.
+    protocol : {"few-shot"}, optional
+        A division into tasks by name. `few-shot`: 5 samples of every class after task 0; CIFAR-100 in 60 + 8 x 5
+        classes, TinyImageNet in 100 + 10 x 10. It sets base, increment and samples_per_class.
     tasks : int, optional
         T, the number of equal increments after task 0. By default 5.
     base : int, optional
@@ -62,6 +69,8 @@ class Setting:
         Use only this many classes, the first in that order.
     samples_per_class : int, optional
         Few-shot learning: training samples per class in the tasks after task 0.
+    draw : int
+        Seed of the draw of these samples.
     encoder : str, optional
         `efficientnet_lite0` or `quicknet_large` (pretrained on ImageNet), a network to be trained on task 0
         (`resnet18`, `small_cnn`, `binary_vgg`), or a folder written by `bitreplay train`. A name may carry options:
@@ -99,6 +108,7 @@ class Setting:
     dataset: str = "cifar100"
     image_size: int | None = None
     every: int = 1
+    protocol: Literal["few-shot"] | None = None
     tasks: int | None = None
     base: int | None = None
     increment: int | None = None
@@ -106,6 +116,7 @@ class Setting:
     order: int | list[int] | None = 1993  # the field's convention since iCaRL
     classes: int | None = None
     samples_per_class: int | None = None
+    draw: int = 0
     encoder: str | None = None
     preset: str | None = None
     binarizer: Literal["thermometer", "heaviside", "native", "none"] = "thermometer"
@@ -118,6 +129,10 @@ class Setting:
     training: TrainingChanges | None = None
 
     def __post_init__(self) -> None:
+        if self.protocol is not None:
+            for option, value in protocol_options(self.protocol, self.dataset, vars(self)).items():
+                object.__setattr__(self, option, value)  # so that a run's configuration says what the name means
+        integer("draw", self.draw, 0)
         if self.preset is not None and self.preset not in PRESETS:
             hint = "; for that table: bitreplay reproduce table-1" if self.preset == "table-1" else ""
             raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {self.preset!r}{hint}")
@@ -179,7 +194,7 @@ class Setting:
 
     def determinants(self) -> dict[str, Any]:
         """Everything that results depend on; a trained network counts by its content, not its location."""
-        given = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
+        given = {name: value for name, value in asdict(self).items() if name not in (*NOT_RESULTS, *NAMES_ONLY)}
         what = {name: value for name, value in given.items() if value not in LATER.get(name, ())}
         name = self.encoder_name
         if name not in BACKBONES:
@@ -188,6 +203,11 @@ class Setting:
             digest.update(plain.read_bytes() if plain.is_file() else b"")
             name = digest.hexdigest()
         return {**what, "encoder": options_text(name, self._encoder[1])}
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know about the tasks."""
+        few = self.samples_per_class
+        return {} if few is None else {"few-shot": f"{few} samples of every class after task 0"}
 
     def scenario(self) -> Scenario:
         """The tasks."""
@@ -201,6 +221,7 @@ class Setting:
             order=self.order,
             classes=self.classes,
             samples_per_class=self.samples_per_class,
+            seed=self.draw,
         )
 
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
