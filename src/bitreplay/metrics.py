@@ -24,7 +24,9 @@ __all__ = [
     "confusion",
     "final",
     "forgetting",
+    "harmonic_mean",
     "init_past_new",
+    "later",
     "per_class",
     "per_state",
     "standard_error",
@@ -97,6 +99,36 @@ def final(history: History) -> float:
     0.76
     """
     return float(per_state(history)[-1])
+
+
+def later(history: History) -> float:
+    """Accuracy in the end on the classes of all tasks after task 0: the *new* classes of few-shot learning. nan after
+    one task.
+
+    Examples
+    --------
+    >>> later(_example())
+    1.0
+    """
+    return float(_base_and_later(history)[1])
+
+
+def harmonic_mean(history: History) -> float:
+    """Harmonic mean of the accuracies in the end on the classes of task 0 and on those of all later tasks.
+
+    The field's measure for few-shot learning, where the classes of task 0 are most of the test samples: a method that
+    does not recognise the new ones at all may still have a high final accuracy, but its harmonic mean is 0. nan after
+    one task.
+
+    Examples
+    --------
+    2 * 0.7 * 1.0 / (0.7 + 1.0):
+
+    >>> round(harmonic_mean(_example()), 4)
+    0.8235
+    """
+    base, new = _base_and_later(history)
+    return 0.0 if base == new == 0 else float(2 * base * new / (base + new))
 
 
 def accuracy_matrix(history: History) -> Rates:
@@ -230,6 +262,8 @@ def summary(history: History) -> dict[str, Any]:
         "init": groups.init[-1],
         "past": groups.past[-1],
         "new": groups.new[-1],
+        "later": later(history),
+        "harmonic_mean": harmonic_mean(history),
     }
     return {
         "learner": history.learner,
@@ -253,6 +287,13 @@ def _counts(history: History, part: str = "test") -> tuple[npt.NDArray[np.int64]
     if history.train_right is None or history.train_count is None:
         raise InputError("the history has no train accuracy: evaluate with train_accuracy=True")
     return history.train_right, history.train_count
+
+
+def _base_and_later(history: History) -> Rates:
+    """Accuracy in the end on task 0 and on all later tasks."""
+    right, count = _counts(history)
+    n_base = history.task_sizes[0]
+    return _rates(*(np.array([some[-1, :n_base].sum(), some[-1, n_base:].sum()]) for some in (right, count)))
 
 
 def _rates(right: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Rates:
