@@ -264,8 +264,17 @@ class GBMState:
         if calibrating:
             temperature = fit_temperature(scores if choosing else score(head), targets)
         if pretending:
-            few = pretend(parts.kept, self.seed)
-            memory.replace(self._fitted(few))  # from here on `score` sees small classes
-            gathered = {**gathered, **few}
-            head = choose_sparingly(head, score, targets, open_few_options(head))
+            turns = [(self._shrunk(memory, few), {**gathered, **few}) for few in pretend(parts.kept, self.seed)]
+
+            def right(head: Head) -> float:
+                fitted = (head.update(small, self.binarizer, had, self._head_seed()) for small, had in turns)
+                return float(np.mean([(one.scores(bits).argmax(1) == targets).mean() for one in fitted]))
+
+            head = choose_sparingly(head, right, len(targets), open_few_options(head))
         return head, temperature
+
+    def _shrunk(self, memory: BinaryMemory, few: Samples) -> BinaryMemory:
+        """A memory whose classes `few` had no other samples than these."""
+        memory = memory.copy()
+        memory.replace(self._fitted(few))
+        return memory
