@@ -24,6 +24,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.classifier._checks import check_features, check_labels, check_reject, check_unknown, input_of
 from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._fitted import Fitted, FittedAttributes
+from bitreplay.classifier._suggest import Suggesting
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.heads import Head
@@ -35,7 +36,7 @@ __all__ = ["GBMClassifier"]
 Array = npt.NDArray[Any]
 
 
-class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GBMClassifier(Suggesting, FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier with a generative binary memory.
 
     Any number of threads may predict and save beside one that learns: each answer is that of a state that existed,

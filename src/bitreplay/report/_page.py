@@ -64,8 +64,7 @@ def _table(methods: Sequence[MethodRuns]) -> str:
     for method in methods:
         row = cells(method)
         values = "".join(
-            f'<td class="best">{row[c]}</td>' if method.name in best.get(c, ()) else f"<td>{row[c]}</td>"
-            for c in shown
+            f'<td class="best">{row[c]}</td>' if method.name in best.get(c, ()) else f"<td>{row[c]}</td>" for c in shown
         )
         rows.append(f'<tr><th scope="row">{escape(method.name)}{_own_labels(method, shared)}</th>{values}</tr>')
     notes = "".join(f"<p>{escape(line)}</p>" for line in captions(methods))
