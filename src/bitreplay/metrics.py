@@ -71,8 +71,7 @@ def per_state(history: History, part: Literal["test", "train"] = "test") -> Rate
     --------
     The second state asks about 10 + 10 + 5 samples and gets 6 + 8 + 5 right answers:
 
-    >>> history = _example()
-    >>> per_state(history)
+    >>> per_state(_example())
     array([0.85, 0.76])
     """
     right, count = _counts(history, part)
@@ -102,8 +101,7 @@ def final(history: History) -> float:
 
 
 def later(history: History) -> float:
-    """Accuracy in the end on the classes of all tasks after task 0: the *new* classes of few-shot learning. nan after
-    one task.
+    """Accuracy in the end on the classes of all tasks after task 0: the *new* classes of few-shot learning.
 
     Examples
     --------
@@ -116,14 +114,10 @@ def later(history: History) -> float:
 def harmonic_mean(history: History) -> float:
     """Harmonic mean of the accuracies in the end on the classes of task 0 and on those of all later tasks.
 
-    The field's measure for few-shot learning, where the classes of task 0 are most of the test samples: a method that
-    does not recognise the new ones at all may still have a high final accuracy, but its harmonic mean is 0. nan after
-    one task.
+    A measure of few-shot learning: who never recognises a new class may have a high final accuracy, but a mean of 0.
 
     Examples
     --------
-    2 * 0.7 * 1.0 / (0.7 + 1.0):
-
     >>> round(harmonic_mean(_example()), 4)
     0.8235
     """
@@ -163,11 +157,9 @@ def forgetting(history: History) -> float:
 
 
 def backward_transfer(history: History) -> float:
-    """What later tasks did to earlier ones: accuracy in the end minus accuracy when just learned, mean over all tasks
-    but the last.
+    """What later tasks did to earlier ones: accuracy in the end minus that when just learned, mean of all but the last.
 
-    Lopez-Paz and Ranzato 2017, "Gradient episodic memory for continual learning". Negative where tasks are forgotten.
-    nan after one task.
+    Lopez-Paz and Ranzato 2017, "Gradient episodic memory". Negative where tasks are forgotten. nan after one task.
 
     Examples
     --------
@@ -184,8 +176,7 @@ def init_past_new(history: History) -> Groups:
     """Stability and plasticity: accuracy in every state on the classes of task 0 (Init), of the tasks since then but
     before the newest (Past), of the newest task (New), and on all classes seen.
 
-    Every class belongs to one of the three: task 0 is Init also in state 0, where New is nan; Past is nan in states 0
-    and 1.
+    Every class belongs to one: task 0 is Init also in state 0, where New is nan; Past is nan in states 0 and 1.
 
     Examples
     --------
@@ -291,9 +282,7 @@ def _counts(history: History, part: str = "test") -> tuple[npt.NDArray[np.int64]
 
 def _base_and_later(history: History) -> Rates:
     """Accuracy in the end on task 0 and on all later tasks."""
-    right, count = _counts(history)
-    n_base = history.task_sizes[0]
-    return _rates(*(np.array([some[-1, :n_base].sum(), some[-1, n_base:].sum()]) for some in (right, count)))
+    return _rates(*(np.add.reduceat(np.r_[some[-1], 0], [0, history.task_sizes[0]]) for some in _counts(history)))
 
 
 def _rates(right: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Rates:
