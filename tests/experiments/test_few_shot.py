@@ -71,6 +71,26 @@ def test_leads_are_differences_of_harmonic_means():
     assert low < lead < high
 
 
+def test_slow_learners_have_the_first_draws_only_and_are_compared_on_these(small_request, monkeypatch):
+    monkeypatch.setattr(experiment, "learners", lambda: ["GBM:head=bayes", "NearestMean"])
+    monkeypatch.setattr(experiment, "FEWER", {"cpu": {"NearestMean": 1}})
+    monkeypatch.setattr(experiment, "DRAWS", [0, 3])
+    runs = []
+    outcome = few_shot("cifar100", "resnet18", replace(small_request(**SMALL), seeds=None, on_run=runs.append))
+    assert [(run.name, run.config["seed"]) for run in runs] == [
+        ("GBM:head=bayes", 0), ("NearestMean", 0), ("GBM:head=bayes", 3)
+    ]  # fmt: skip
+    table, leads = outcome.tables
+    assert [row[1] for row in table.rows] == [2, 1]
+    [[_, lead, *_]] = leads.rows
+    ours, other, _ = (metrics.harmonic_mean(run.history) for run in runs)
+    assert lead == pytest.approx(ours - other)
+
+
+def test_those_with_fewer_draws_are_learners_of_the_table():
+    assert set(experiment.FEWER["cpu"]) < set(learners())
+
+
 @pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("few-shot")])
 def test_all_four_have_a_protocol(name):
     run = EXPERIMENTS[name].run
