@@ -6,10 +6,12 @@ Accuracy on the test split after the last session, over all classes, the first o
 mean of the latter two; draws are draws of the new classes' samples. GBM is compared with itself as it was before
 classes of few samples got help (strength 0) and with methods on float features.
 
---constants shows where the defaults in heads/_few.py come from, on training samples alone: a fifth of them is set
-aside, the first classes are learned from the rest, the others from a few.
+--constants shows where the defaults of strength and offset in heads/_few.py come from, on training samples alone: a
+fifth of them is set aside, the first classes are learned from the rest, the others from a few. --others does so for the
+other constants there, each with the rest at their defaults, and for the limit below which a memory's summary warns.
+--choices shows which offset the first call chooses with ten seeds.
 
-Usage: python benchmarks/few_shot.py --features cifar100.npz [--draws 10] [--shots 5] [--constants]
+Usage: python benchmarks/few_shot.py --features cifar100.npz [--draws 10] [--shots 5] [--constants|--others|--choices]
 """
 
 import argparse
@@ -25,12 +27,15 @@ import numpy as np
 from bitreplay.binarizers import Thermometer
 from bitreplay.bits import Fingerprint, PackedBits
 from bitreplay.gbm import GBMOptions, GBMState
-from bitreplay.heads import Bayes, ClosedForm, fit_temperature, held_out_loss
+from bitreplay.heads import Bayes, ClosedForm, Head, _few, fit_temperature, held_out_loss
 from bitreplay.learners.frozen._nearest_mean import NearestMean
 from bitreplay.learners.frozen._streaming_lda import StreamingLDA
+from bitreplay.memory import BinaryMemory
 
 STRENGTHS, OFFSETS = (1.0, 2.0, 4.0, 8.0), (0.0, 0.5, 0.75, 1.0, 1.25)
 SAMPLES = (1, 2, 5, 10, 20, 50, 100)
+FLOORS, FADINGS = (0.003, 0.01, 0.02, 0.05, 0.1), (10.0, 25.0, 50.0, 100.0)
+BETAS, BETA_OFFSETS = (0.0, 1.0, 2.0, 4.0, 8.0), (0.0, 0.5, 1.0, 1.25, 1.5)
 
 
 class Data:
@@ -123,27 +128,83 @@ def compare(data: Data, n_sessions: int, shots: int, draws: int, states: dict[st
         show(name, figures)
 
 
+class OnTrainingSamples:
+    """The first classes learned from four fifths of their training samples, the others from n; 25 of each judge."""
+
+    def __init__(self, data: Data) -> None:
+        self.data, self.rng = data, np.random.default_rng(0)
+        rows = [self.rng.permutation(np.flatnonzero(data.y == c)) for c in range(data.n_classes)]
+        self.held = np.concatenate([some[:25] for some in rows])
+        self.kept = [some[len(some) // 5 :] for some in rows]
+        base = np.concatenate(self.kept[: data.n_base])
+        self.first = data.empty(ClosedForm(0.8, 0.05, 0.0, 0.0)).learned(data.by_class(base))
+
+    def memory(self, n: int) -> BinaryMemory:
+        """A memory whose new classes had n samples each."""
+        few = [self.rng.choice(some, n, replace=False) for some in self.kept[self.data.n_base :]]
+        return self.first._remembered(self.data.by_class(np.concatenate(few)))[0]
+
+    def judged(self, memory: BinaryMemory, head: Head) -> tuple[list[float], float]:
+        """Accuracy on all, first and new classes, and the loss."""
+        targets = self.data.y[self.held]
+        places = np.argsort(np.array(memory.labels))
+        scores = head.fit(memory, self.data.binarizer, 0).scores(self.data.bits[self.held])[:, places]
+        right, first = scores.argmax(1) == targets, targets < self.data.n_base
+        rates = [100 * float(some.mean()) for some in (right, right[first], right[~first])]
+        return rates, held_out_loss(scores, targets, fit_temperature(scores, targets))
+
+
 def constants(data: Data) -> None:
     """Held-out training samples judge strength and offset, for numbers of samples from 1 to 100."""
-    rng = np.random.default_rng(0)
-    rows = [rng.permutation(np.flatnonzero(data.y == c)) for c in range(data.n_classes)]
-    held = np.concatenate([some[:25] for some in rows])
-    kept = [some[len(some) // 5 :] for some in rows]
+    judges = OnTrainingSamples(data)
     head = ClosedForm(0.8, 0.05, 0.0, 0.0)
-    first = data.empty(head).learned(data.by_class(np.concatenate(kept[: data.n_base])))
     print("accuracy (loss) on held-out training samples\nsamples  strength" + "".join(f"{o:>16}" for o in OFFSETS))
     for n in SAMPLES:
-        few = np.concatenate([rng.choice(some, n, replace=False) for some in kept[data.n_base :]])
-        memory = first._remembered(data.by_class(few))[0]
-        places = np.argsort(np.array(memory.labels))
+        memory = judges.memory(n)
         for strength in STRENGTHS:
             cells = []
             for offset in OFFSETS:
-                fitted = replace(head, strength=strength, offset=offset).fit(memory, data.binarizer, 0)
-                scores = fitted.scores(data.bits[held])[:, places]
-                loss = held_out_loss(scores, data.y[held], fit_temperature(scores, data.y[held]))
-                cells.append(f"{100 * (scores.argmax(1) == data.y[held]).mean():8.2f} ({loss:.3f})")
+                rates, loss = judges.judged(memory, replace(head, strength=strength, offset=offset))
+                cells.append(f"{rates[0]:8.2f} ({loss:.3f})")
             print(f"{n:7}{strength:10}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
+
+
+def others(data: Data) -> None:
+    """The same of the other constants, each with the rest at their defaults."""
+    judges = OnTrainingSamples(data)
+    memories = {n: judges.memory(n) for n in SAMPLES}
+    closed, bayes = ClosedForm(0.8, 0.05, _few.STRENGTH, _few.OFFSET), Bayes(0.08, _few.BETA, _few.BETA_OFFSET)
+
+    def table(title: str, heads: dict[object, tuple[Head, dict[str, float]]]) -> None:
+        print(f"\n{title}: accuracy (loss) on held-out training samples\nsamples" + "".join(f"{v:>16}" for v in heads))
+        for n, memory in memories.items():
+            cells = []
+            for head, changed in heads.values():
+                before = {name: getattr(_few, name) for name in changed}
+                for name, value in changed.items():
+                    setattr(_few, name, value)
+                rates, loss = judges.judged(memory, head)
+                for name, value in before.items():
+                    setattr(_few, name, value)
+                cells.append(f"{rates[0]:8.2f} ({loss:.3f})")
+            print(f"{n:7}" + "".join(f"{cell:>16}" for cell in cells), flush=True)
+
+    table("FLOOR", {value: (closed, {"FLOOR": value}) for value in FLOORS})
+    table("FADING", {value: (closed, {"FADING": value}) for value in FADINGS})
+    table("BETA", {value: (replace(bayes, strength=value or 1e-9), {}) for value in BETAS})
+    table("BETA_OFFSET", {value: (replace(bayes, offset=value), {}) for value in BETA_OFFSETS})
+    print("\nRecall of the first classes and of those of n samples\nsamples   first     new")
+    for n, memory in memories.items():
+        (_, first, new), _ = judges.judged(memory, closed)
+        print(f"{n:7}{first:8.1f}{new:8.1f}", flush=True)
+
+
+def choices(data: Data) -> None:
+    """The offset that the first call chooses, with ten seeds, and the accuracies that it chooses by."""
+    samples = data.by_class(np.flatnonzero(data.y < data.n_base))
+    for head in (ClosedForm(), Bayes()):
+        offsets = [data.empty(head, seed)._decided(samples)[0].offset for seed in range(10)]
+        print(f"{head.name}: {data.n_base} classes, seeds 0 to 9: offsets {offsets}", flush=True)
 
 
 def main() -> None:
@@ -153,12 +214,13 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--shots", type=int, nargs="+", default=[5])
     parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--constants", action="store_true")
+    for kind in (constants, others, choices):
+        parser.add_argument(f"--{kind.__name__}", action="store_const", const=kind, dest="on_training_samples")
     arguments = parser.parse_args()
     print(f"{datetime.date.today()}: python benchmarks/few_shot.py {' '.join(sys.argv[1:])}", flush=True)
     data = Data(arguments.features, arguments.base)
-    if arguments.constants:
-        constants(data)
+    if arguments.on_training_samples:
+        arguments.on_training_samples(data)
         return
     samples = data.by_class(np.flatnonzero(data.y < data.n_base))
     states = {

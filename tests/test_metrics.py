@@ -64,6 +64,17 @@ def test_init_past_and_new_are_disjoint_and_make_up_all(history):
 
 @steady
 @given(histories())
+def test_the_harmonic_mean_of_first_and_later_classes(history):
+    base, new = share(history, -1, [0]), share(history, -1, range(1, history.n_states))
+    assert metrics.later(history) == pytest.approx(new, nan_ok=True)
+    expected = 0.0 if base == 0 or new == 0 else 1 / ((1 / base + 1 / new) / 2)
+    if math.isnan(base) or math.isnan(new):
+        expected = math.nan
+    assert metrics.harmonic_mean(history) == pytest.approx(expected, nan_ok=True)
+
+
+@steady
+@given(histories())
 def test_classes_and_confusion(history):
     per_class = metrics.per_class(history)
     confusion = metrics.confusion(history)
@@ -107,6 +118,8 @@ def test_unequal_tasks_by_hand():
     assert metrics.backward_transfer(history) == pytest.approx((-0.2 + 0.0) / 2)
     groups = metrics.init_past_new(history)
     assert (groups.init[-1], groups.past[-1], groups.new[-1]) == (0.8, 0.0, 1.0)
+    assert metrics.later(history) == pytest.approx(10 / 110)
+    assert metrics.harmonic_mean(history) == pytest.approx(2 / (1 / 0.8 + 110 / 10))
 
 
 def test_standard_error_is_that_of_a_drawn_test_set():

@@ -24,7 +24,9 @@ __all__ = [
     "confusion",
     "final",
     "forgetting",
+    "harmonic_mean",
     "init_past_new",
+    "later",
     "per_class",
     "per_state",
     "standard_error",
@@ -69,8 +71,7 @@ def per_state(history: History, part: Literal["test", "train"] = "test") -> Rate
     --------
     The second state asks about 10 + 10 + 5 samples and gets 6 + 8 + 5 right answers:
 
-    >>> history = _example()
-    >>> per_state(history)
+    >>> per_state(_example())
     array([0.85, 0.76])
     """
     right, count = _counts(history, part)
@@ -97,6 +98,31 @@ def final(history: History) -> float:
     0.76
     """
     return float(per_state(history)[-1])
+
+
+def later(history: History) -> float:
+    """Accuracy in the end on the classes of all tasks after task 0: the *new* classes of few-shot learning.
+
+    Examples
+    --------
+    >>> later(_example())
+    1.0
+    """
+    return float(_base_and_later(history)[1])
+
+
+def harmonic_mean(history: History) -> float:
+    """Harmonic mean of the accuracies in the end on the classes of task 0 and on those of all later tasks.
+
+    A measure of few-shot learning: who never recognises a new class may have a high final accuracy, but a mean of 0.
+
+    Examples
+    --------
+    >>> round(harmonic_mean(_example()), 4)
+    0.8235
+    """
+    base, new = _base_and_later(history)
+    return 0.0 if base == new == 0 else float(2 * base * new / (base + new))
 
 
 def accuracy_matrix(history: History) -> Rates:
@@ -132,11 +158,9 @@ def forgetting(history: History) -> float:
 
 
 def backward_transfer(history: History) -> float:
-    """What later tasks did to earlier ones: accuracy in the end minus accuracy when just learned, mean over all tasks
-    but the last.
+    """What later tasks did to earlier ones: accuracy in the end minus that when just learned, mean of all but the last.
 
-    Lopez-Paz and Ranzato 2017, "Gradient episodic memory for continual learning". Negative where tasks are forgotten.
-    nan after one task.
+    Lopez-Paz and Ranzato 2017, "Gradient episodic memory". Negative where tasks are forgotten. nan after one task.
 
     Examples
     --------
@@ -154,8 +178,7 @@ def init_past_new(history: History) -> Groups:
     """Stability and plasticity: accuracy in every state on the classes of task 0 (Init), of the tasks since then but
     before the newest (Past), of the newest task (New), and on all classes seen.
 
-    Every class belongs to one of the three: task 0 is Init also in state 0, where New is nan; Past is nan in states 0
-    and 1.
+    Every class belongs to one: task 0 is Init also in state 0, where New is nan; Past is nan in states 0 and 1.
 
     Examples
     --------
@@ -232,6 +255,8 @@ def summary(history: History) -> dict[str, Any]:
         "init": groups.init[-1],
         "past": groups.past[-1],
         "new": groups.new[-1],
+        "later": later(history),
+        "harmonic_mean": harmonic_mean(history),
     }
     return {
         "learner": history.learner,
@@ -255,6 +280,11 @@ def _counts(history: History, part: str = "test") -> tuple[npt.NDArray[np.int64]
     if history.train_right is None or history.train_count is None:
         raise InputError("the history has no train accuracy: evaluate with train_accuracy=True")
     return history.train_right, history.train_count
+
+
+def _base_and_later(history: History) -> Rates:
+    """Accuracy in the end on task 0 and on all later tasks."""
+    return _rates(*(np.add.reduceat(np.r_[some[-1], 0], [0, history.task_sizes[0]]) for some in _counts(history)))
 
 
 def _rates(right: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Rates:

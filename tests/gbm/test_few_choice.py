@@ -23,13 +23,21 @@ def empty(seed=0, **options):
     return GBMState.empty(GBMOptions(prototypes=2, **options), Identity(), Fingerprint(D), seed)
 
 
-def test_half_of_the_classes_have_few_samples_whatever_their_order():
+def test_every_class_has_few_samples_once_a_quarter_at_a_time_whatever_their_order():
     kept = choice.split(samples(120), 0).kept
-    few = choice.pretend(kept, seed=3)
-    assert len(few) == CLASSES // 2
-    assert all(len(bits) == choice.PRETENDED for bits in few.values())
-    assert set(choice.pretend(dict(reversed(kept.items())), seed=3)) == set(few)
-    assert set(choice.pretend(kept, seed=4)) != set(few)
+    turns = choice.pretend(kept, seed=3)
+    assert [len(few) for few in turns] == [CLASSES // 4] * 4
+    assert sorted(label for few in turns for label in few) == sorted(kept)
+    assert all(len(bits) == choice.PRETENDED for few in turns for bits in few.values())
+    again = choice.pretend(dict(reversed(kept.items())), seed=3)
+    assert list(map(set, again)) == list(map(set, turns))
+    assert list(map(set, choice.pretend(kept, seed=4))) != list(map(set, turns))
+
+
+def test_of_very_many_classes_one_quarter_has_its_turn(monkeypatch):
+    monkeypatch.setattr(choice, "ALL_TURNS", CLASSES - 1)
+    [few] = choice.pretend(samples(10), seed=0)
+    assert len(few) == CLASSES // 4
 
 
 @pytest.mark.parametrize(
@@ -39,7 +47,7 @@ def test_it_takes_enough_large_classes(n, n_classes, enough):
     assert choice.can_pretend(samples(n, n_classes)) is enough
 
 
-def test_the_offset_is_decided_once_with_one_further_fit_of_a_few_samples(monkeypatch):
+def test_the_offset_is_decided_once_with_further_fits_of_a_few_samples(monkeypatch):
     fits = []
     fit = update_module.fit_mixtures
     monkeypatch.setattr(
@@ -47,9 +55,9 @@ def test_the_offset_is_decided_once_with_one_further_fit_of_a_few_samples(monkey
     )
     first = empty().learned(samples(420))
     assert first.head.offset in ClosedForm.few_choices["offset"]
-    assert fits == [12 * 336, 6 * 5, 12 * 420]
+    assert fits == [12 * 336, *[3 * 5] * 4, 12 * 420]
     second = first.learned(samples(5, 4, first=20))
-    assert fits[3:] == [20]
+    assert fits[6:] == [20]
     assert (second.head.offset, second.head.strength) == (first.head.offset, first.head.strength)
 
 
@@ -66,14 +74,10 @@ def test_small_calls_leave_it_open_and_a_later_one_decides():
 
 
 def test_the_least_help_is_taken_that_is_as_good_as_the_best():
-    targets = np.zeros(1000, np.intp)
-    right = {0.25: 700, 0.5: 789, 0.75: 795, 1.0: 800}  # an error of the best is 12.6
-
-    def score(head):
-        return np.eye(2)[(np.arange(1000) >= right[head.offset]).astype(int)]
-
-    head = choice.choose_sparingly(ClosedForm(), score, targets, ClosedForm().open_few_options())
-    assert head.offset == 0.5
+    right = {0.25: 0.7, 0.5: 0.789, 0.75: 0.795, 1.0: 0.8}  # an error of the best is 0.0126
+    open_options = ClosedForm().open_few_options()
+    assert choice.choose_sparingly(ClosedForm(), lambda head: right[head.offset], 1000, open_options).offset == 0.5
+    assert choice.choose_sparingly(ClosedForm(), lambda head: right[head.offset], 100_000, open_options).offset == 1.0
 
 
 def test_heads_of_other_people_need_not_know_of_it():

@@ -67,6 +67,19 @@ def test_markdown_shows_the_metrics(runs):
         assert row[7] == "encoder: efficientnet_lite0 · pretrained: ImageNet"
 
 
+def test_few_shot_runs_are_judged_by_the_harmonic_mean():
+    few = {**NOTES, "few-shot": "5 samples of every class after task 0"}
+    runs = [run("a", seed, accuracy, notes=few) for seed, accuracy in ((0, 0.5), (1, 0.7))]
+    head, _, row = rows_of(markdown_table(runs))
+    assert head == ["method", "average", "final", "harmonic mean", "memory", "working set", "learning", "labels"]
+    values = [100 * metrics.harmonic_mean(one.history) for one in runs]
+    assert row[3] == f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
+    plain, _ = printed(runs)
+    assert "harmonic" in plain
+    assert "forgetting" not in plain.partition("\n\n")[0]
+    assert all(len(line) <= 80 for line in plain.splitlines())
+
+
 def test_only_the_winner_is_bold(runs):
     rows = rows_of(markdown_table(runs))[2:]
     assert [[cell.startswith("**") for cell in row] for row in rows] == [
@@ -122,7 +135,7 @@ def test_csv_has_the_unrounded_numbers(runs):
         assert row["learner"] == method.histories[0].learner
         assert row["seeds"] == "0 1 2"
         assert row["labels"] == "encoder: efficientnet_lite0 · pretrained: ImageNet"
-        for name in ("average", "final", "forgetting", "backward_transfer"):
+        for name in ("average", "final", "harmonic_mean", "forgetting", "backward_transfer"):
             values = [getattr(metrics, name)(history) for history in method.histories]
             assert float(row[name]) == pytest.approx(np.mean(values), abs=1e-15)
             assert float(row[f"{name}_std"]) == pytest.approx(np.std(values, ddof=1), abs=1e-15)

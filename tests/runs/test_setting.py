@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,6 +44,47 @@ def test_defaults_follow_the_data() -> None:
 def test_wrong_words_are_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Setting("digits", **options)  # type: ignore[arg-type]
+
+
+def test_a_protocol_stands_for_its_options() -> None:
+    by_name = Setting("cifar100", protocol="few-shot")
+    assert (by_name.base, by_name.increment, by_name.samples_per_class) == (60, 5, 5)
+    spelled_out = Setting("cifar100", base=60, increment=5, samples_per_class=5)
+    assert by_name.determinants() == spelled_out.determinants()  # the same runs
+    assert Setting(**asdict(by_name)) == by_name  # as a run's configuration is read again
+    assert Setting("cifar100", protocol="few-shot", tasks=8, classes=100).determinants() != {}
+    tiny = Setting("tiny_imagenet", protocol="few-shot")
+    assert (tiny.base, tiny.increment, tiny.samples_per_class) == (100, 10, 5)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "options", "message"),
+    [
+        ("cifar100", {"base": 50}, "few-shot protocol of cifar100 has base=60; got base=50. Omit one of the two"),
+        ("cifar100", {"increment": 10}, "has increment=5; got increment=10"),
+        ("cifar100", {"samples_per_class": 1}, "has samples_per_class=5"),
+        ("cifar100", {"tasks": 10}, "has tasks=8"),
+        ("tiny_imagenet", {"classes": 100}, "has classes=200"),
+        ("cifar100", {"sizes": [60, *[5] * 8]}, "omit sizes"),
+        ("digits", {}, "defined for cifar100 and tiny_imagenet; for 'digits' give base, increment and samples_per"),
+        ("cifar100", {"protocol": "one-shot"}, "protocol must be one of few-shot; got 'one-shot'"),
+    ],
+)
+def test_what_contradicts_a_protocol_is_refused(dataset: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Setting(dataset, **{"protocol": "few-shot", **options})
+
+
+def test_a_draw_is_part_of_what_results_depend_on() -> None:
+    few = Setting("digits", base=6, increment=2, samples_per_class=5)
+    assert "draw" not in few.determinants()  # runs of before there were draws stay found
+    assert replace(few, draw=1).determinants() != few.determinants()
+    one, other = (replace(few, draw=draw).scenario() for draw in (0, 1))
+    assert not np.array_equal(one[1].train.indices, other[1].train.indices)
+    assert few.notes() == {"few-shot": "5 samples of every class after task 0"}
+    assert Setting("digits").notes() == {}
+    with pytest.raises(InputError, match="draw must be an integer of at least 0; got -1"):
+        replace(few, draw=-1)
 
 
 def test_options_of_the_encoder() -> None:

@@ -31,6 +31,7 @@ __all__ = [
 MEASURES: dict[str, Callable[[History], float]] = {
     "average": metrics.average,
     "final": metrics.final,
+    "harmonic_mean": metrics.harmonic_mean,
     "forgetting": metrics.forgetting,
     "backward_transfer": metrics.backward_transfer,
     "memory_bits": lambda history: history.memory_bits[-1],

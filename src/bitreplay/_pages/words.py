@@ -14,6 +14,7 @@ __all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_wo
 MEANINGS = {
     "average": "accuracy on the test samples of all classes seen so far, mean over the states after each task",
     "final": "the same after the last task, on all classes",
+    "harmonic mean": "of the final accuracies on the classes of task 0 and on all later classes: low where either is",
     "forgetting": "points that a task loses from its best earlier state to the end, mean over all tasks except the "
     "last",
     "memory": "what is stored for old classes, as the paper counts it: values only; 1 kbit = 1000 bits",

@@ -26,6 +26,7 @@ from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._fitted import Fitted, FittedAttributes
 from bitreplay.classifier._novelty import NoveltyMethods
 from bitreplay.classifier._refusal import answers_or_unknown, check_refusal, warn_of_reject
+from bitreplay.classifier._suggest import Suggesting
 from bitreplay.gbm import GBMOptions, GBMState, RefuseBy, Update
 from bitreplay.heads import Head
 from bitreplay.memory import BinaryMemory, Label
@@ -36,7 +37,7 @@ __all__ = ["GBMClassifier"]
 Array = npt.NDArray[Any]
 
 
-class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GBMClassifier(Suggesting, NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier with a generative binary memory.
 
     Any number of threads may predict and save beside one that learns: each answer is that of a state that existed,

@@ -11,6 +11,7 @@ from bitreplay.experiments._experiment import Experiment as Experiment
 from bitreplay.experiments._experiment import Outcome as Outcome
 from bitreplay.experiments._experiment import Request as Request
 from bitreplay.experiments._experiment import Table as Table
+from bitreplay.experiments._few_shot import FEW_SHOT
 from bitreplay.experiments._files import OUTCOME as OUTCOME
 from bitreplay.experiments._files import Measured as Measured
 from bitreplay.experiments._files import read_outcome as read_outcome
@@ -48,6 +49,10 @@ ExperimentName = Literal[  # the names below, for the command line
     "heads",
     "pareto",
     "update-cost",
+    "few-shot",
+    "few-shot-tiny",
+    "few-shot-resnet18",
+    "few-shot-tiny-resnet18",
 ]
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -64,4 +69,5 @@ EXPERIMENTS: dict[str, Experiment] = {
     "heads": HEADS,
     "pareto": PARETO,
     "update-cost": UPDATE_COST,
+    **FEW_SHOT,
 }

@@ -5,6 +5,9 @@ In the flow images → features → bits → **memory/head → class** it is the
 The state is one immutable object, :class:`GBMState`: learning makes another one.
 """
 
+from bitreplay.gbm._choice import ENOUGH as ENOUGH
+from bitreplay.gbm._choice import HeldOut as HeldOut
+from bitreplay.gbm._choice import split as split
 from bitreplay.gbm._content import head_of as head_of
 from bitreplay.gbm._content import state_content as state_content
 from bitreplay.gbm._content import state_from_content as state_from_content

@@ -28,7 +28,7 @@ from bitreplay.gbm._choice import (
 from bitreplay.gbm._familiar import NEEDED
 from bitreplay.gbm._looks import Looks
 from bitreplay.heads import Head, fit_temperature, with_temperature
-from bitreplay.memory import Label
+from bitreplay.memory import BinaryMemory, Label
 
 if TYPE_CHECKING:
     from bitreplay.gbm._state import GBMState
@@ -96,8 +96,18 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
         looks = replace(looks, familiar=familiar.with_numbers(looks.numbers(parts.kept)))
         familiar = looks.shown({label: rows[::step] for label, rows in parts.held.items() if len(rows)}, parts.kept)
     if what.few_options:
-        few = pretend(parts.kept, state.seed)
-        memory.replace(state._enrolment().fitted(few))  # from here on `score` sees small classes
-        gathered = {**gathered, **few}
-        head = choose_sparingly(head, score, targets, open_few_options(head))
+        turns = [(_shrunk(state, memory, few), {**gathered, **few}) for few in pretend(parts.kept, state.seed)]
+
+        def right(head: Head) -> float:
+            fitted = (head.update(small, state.binarizer, had, state._head_seed()) for small, had in turns)
+            return float(np.mean([(one.scores(bits).argmax(1) == targets).mean() for one in fitted]))
+
+        head = choose_sparingly(head, right, len(targets), open_few_options(head))
     return replace(state, head=head, temperature=temperature, familiar=familiar)
+
+
+def _shrunk(state: GBMState, memory: BinaryMemory, few: Mapping[Label, PackedBits]) -> BinaryMemory:
+    """A memory whose classes `few` had no other samples than these."""
+    memory = memory.copy()
+    memory.replace(state._enrolment().fitted(few))
+    return memory

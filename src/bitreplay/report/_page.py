@@ -13,7 +13,7 @@ from bitreplay._pages.methods import MethodRuns, common_notes, leading
 from bitreplay._pages.numbers import points
 from bitreplay._pages.words import MEANINGS, captions, findings
 from bitreplay.report._plots import Plot
-from bitreplay.report._tables import COLUMNS, cells
+from bitreplay.report._tables import cells, columns
 
 __all__ = ["page"]
 
@@ -58,17 +58,17 @@ def page(
 def _table(methods: Sequence[MethodRuns]) -> str:
     """All methods; notes on all of them above, notes on one next to its name."""
     best = {"average": leading(methods, "average"), "final": leading(methods, "final")}
-    head = "".join(f'<th scope="col">{column}</th>' for column in COLUMNS)
+    shown = columns(methods)
+    head = "".join(f'<th scope="col">{column}</th>' for column in shown)
     shared, rows = common_notes(methods), []
     for method in methods:
         row = cells(method)
         values = "".join(
-            f'<td class="best">{row[c]}</td>' if method.name in best.get(c, ()) else f"<td>{row[c]}</td>"
-            for c in COLUMNS
+            f'<td class="best">{row[c]}</td>' if method.name in best.get(c, ()) else f"<td>{row[c]}</td>" for c in shown
         )
         rows.append(f'<tr><th scope="row">{escape(method.name)}{_own_labels(method, shared)}</th>{values}</tr>')
     notes = "".join(f"<p>{escape(line)}</p>" for line in captions(methods))
-    terms = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in MEANINGS.items())
+    terms = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in MEANINGS.items() if name in shown)
     above = f'<p class="labels">{_labels(shared)}</p>' if shared else ""
     return f"""{above}<div class="scroll"><table>
 <thead><tr><th scope="col">method</th>{head}</tr></thead>

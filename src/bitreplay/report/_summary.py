@@ -16,7 +16,7 @@ from bitreplay.evaluation import RunResult, made_in_words
 
 __all__ = ["write_summary"]
 
-WRITTEN = ("average", "final", "forgetting", "memory_bits", "working_set_bits", "seconds")
+WRITTEN = ("average", "final", "harmonic_mean", "forgetting", "memory_bits", "working_set_bits", "seconds")
 
 
 def write_summary(

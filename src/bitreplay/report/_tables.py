@@ -16,9 +16,15 @@ from bitreplay.evaluation import RunResult
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["COLUMNS", "cells", "csv_table", "csv_text", "markdown_table", "states_csv", "terminal_table"]
+__all__ = ["cells", "columns", "csv_table", "csv_text", "markdown_table", "states_csv", "terminal_table"]
 
 COLUMNS = ("average", "final", "forgetting", "memory", "working set", "learning")
+FEW_SHOT = ("average", "final", "harmonic mean", "memory", "working set", "learning")
+
+
+def columns(methods: Sequence[MethodRuns]) -> tuple[str, ...]:
+    """The columns of a table of these methods: few-shot learning is judged by old and new classes alike."""
+    return FEW_SHOT if any("few-shot" in method.notes for method in methods) else COLUMNS
 
 
 def cells(method: MethodRuns) -> dict[str, str]:
@@ -26,6 +32,7 @@ def cells(method: MethodRuns) -> dict[str, str]:
     return {
         "average": percent(method.measure(metrics.average)),
         "final": percent(method.measure(metrics.final)),
+        "harmonic mean": percent(method.measure(metrics.harmonic_mean)),
         "forgetting": percent(method.measure(metrics.forgetting)),
         "memory": bits(method.memory),
         "working set": bits(method.working_set),
@@ -52,14 +59,12 @@ def markdown_table(runs: Sequence[RunResult]) -> str:
     <BLANKLINE>
     """
     methods = gather(runs)
-    best = _best(methods)
-    lines = [f"| method | {' | '.join(COLUMNS)} | labels |", f"|:--|{'--:|' * len(COLUMNS)}:--|"]
+    best, shown = _best(methods), columns(methods)
+    lines = [f"| method | {' | '.join(shown)} | labels |", f"|:--|{'--:|' * len(shown)}:--|"]
     for method in methods:
-        row = {
-            column: f"**{text}**" if method.name in best.get(column, ()) else text
-            for column, text in cells(method).items()
-        }
-        words = [method.name, *row.values(), labels_in_words(method.notes)]
+        row = cells(method)
+        marked = [f"**{row[column]}**" if method.name in best.get(column, ()) else row[column] for column in shown]
+        words = [method.name, *marked, labels_in_words(method.notes)]
         lines.append(f"| {' | '.join(word.replace('|', chr(92) + '|') for word in words)} |")
     return "\n".join([*lines, "", *captions(methods), ""])
 
@@ -146,10 +151,10 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
         raise InputError("tables on the terminal need rich: pip install 'bitreplay[cli]'") from None
 
     methods = gather(runs)
-    best, shared = _best(methods), common_notes(methods)
+    best, shared, shown = _best(methods), common_notes(methods), columns(methods)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("method", overflow="fold")
-    for column in COLUMNS:
+    for column in shown:
         table.add_column(column.replace(" ", "\n"), justify="right", no_wrap=True, vertical="top")
     for method in methods:
         own = {name: text for name, text in method.notes.items() if name not in shared}
@@ -157,7 +162,7 @@ def terminal_table(runs: Sequence[RunResult]) -> Group:
         if own:
             name.append(f"\n{labels_in_words(own)}", style="dim")
         row = cells(method)
-        marked = (Text(row[c], style="bold green" if method.name in best.get(c, ()) else "") for c in COLUMNS)
+        marked = (Text(row[c], style="bold green" if method.name in best.get(c, ()) else "") for c in shown)
         table.add_row(name, *marked)
     return Group(table, "", *(Text(line, style="dim") for line in captions(methods)))
 

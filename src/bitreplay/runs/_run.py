@@ -85,7 +85,7 @@ def run_learner(
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, _configuration(setting, specification, seed, train_accuracy))
 
-    notes = {"data": scenario.dataset.name, **learner.notes()}
+    notes = {"data": scenario.dataset.name, **setting.notes(), **learner.notes()}
     history = _resume(folder / CHECKPOINT, learner) or History.empty(learner.name, notes)
     saved = time.monotonic()
 

@@ -18,6 +18,7 @@ from bitreplay.data import Scenario, as_stream, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
+from bitreplay.runs._protocols import protocol_options
 from bitreplay.training import (
     NETWORK,
     PRESET_BACKBONES,
@@ -34,10 +35,12 @@ PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
 NOT_PLAIN = "after its phase with a thermometer: no plain network available"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
-LATER: dict[str, tuple[Any, ...]] = {  # older runs stay found
+NAMES_ONLY = ("protocol",)  # and those that stand for others
+LATER: dict[str, tuple[Any, ...]] = {  # options that older runs did not know: at these values they stay found
     "classes": (None,),
     "every": (1,),
     "training": (None, {}),
+    "draw": (0,),
     "stream": (None,),
     "batch": (10,),
 }
@@ -55,6 +58,9 @@ class Setting:
         Decode images to squares with sides of this many pixels.
     every : int
         Of CORe50's videos, use every n-th frame.
+    protocol : {"few-shot"}, optional
+        A division into tasks by name. `few-shot`: 5 samples of every class after task 0; CIFAR-100 in 60 + 8 x 5
+        classes, TinyImageNet in 100 + 10 x 10. It sets base, increment and samples_per_class.
     tasks : int, optional
         T, the number of equal increments after task 0. By default 5.
     base : int, optional
@@ -69,6 +75,8 @@ class Setting:
         Use only this many classes, the first in that order.
     samples_per_class : int, optional
         Few-shot learning: training samples per class in the tasks after task 0.
+    draw : int
+        Seed of the draw of these samples.
     stream : {"online", "blurry", "longtail"}, optional
         After task 0, samples come a few at a time, and accuracy is measured along the way: task after task; with a
         tenth of every class mixed in at any time; or with class sizes by an exponential law, 100 to 1.
@@ -111,6 +119,7 @@ class Setting:
     dataset: str = "cifar100"
     image_size: int | None = None
     every: int = 1
+    protocol: Literal["few-shot"] | None = None
     tasks: int | None = None
     base: int | None = None
     increment: int | None = None
@@ -118,6 +127,7 @@ class Setting:
     order: int | list[int] | None = 1993  # the field's convention since iCaRL
     classes: int | None = None
     samples_per_class: int | None = None
+    draw: int = 0
     stream: Literal["online", "blurry", "longtail"] | None = None
     batch: int = 10  # Koh et al. 2022 have 16 to 64; smaller ones are harder
     encoder: str | None = None
@@ -132,6 +142,10 @@ class Setting:
     training: TrainingChanges | None = None
 
     def __post_init__(self) -> None:
+        if self.protocol is not None:
+            for option, value in protocol_options(self.protocol, self.dataset, vars(self)).items():
+                object.__setattr__(self, option, value)  # so that a run's configuration says what the name means
+        integer("draw", self.draw, 0)
         if self.preset is not None and self.preset not in PRESETS:
             hint = "; for that table: bitreplay reproduce table-1" if self.preset == "table-1" else ""
             raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {self.preset!r}{hint}")
@@ -195,7 +209,7 @@ class Setting:
 
     def determinants(self) -> dict[str, Any]:
         """Everything that results depend on; a trained network counts by its content, not its location."""
-        given = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
+        given = {name: value for name, value in asdict(self).items() if name not in (*NOT_RESULTS, *NAMES_ONLY)}
         what = {name: value for name, value in given.items() if value not in LATER.get(name, ())}
         name = self.encoder_name
         if name not in BACKBONES and not name.startswith(HF):
@@ -204,6 +218,11 @@ class Setting:
             digest.update(plain.read_bytes() if plain.is_file() else b"")
             name = digest.hexdigest()
         return {**what, "encoder": options_text(name, self._encoder[1])}
+
+    def notes(self) -> dict[str, str]:
+        """What a reader of results must know about the tasks."""
+        few = self.samples_per_class
+        return {} if few is None else {"few-shot": f"{few} samples of every class after task 0"}
 
     def scenario(self) -> Scenario:
         """The tasks, or task 0 and the stretches of a stream."""
@@ -217,6 +236,7 @@ class Setting:
             order=self.order,
             classes=self.classes,
             samples_per_class=self.samples_per_class,
+            seed=self.draw,
         )
         return scenario if self.stream is None else as_stream(scenario, self.stream, self.batch)
 

@@ -1,0 +1,100 @@
+"""The few-shot protocol: draws differ in the samples of later tasks only, numbers are the runs', leads are paired."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bitreplay import metrics
+from bitreplay.experiments import EXPERIMENTS
+from bitreplay.experiments import _few_shot as experiment
+from bitreplay.experiments._few_shot import _leads, few_shot, learners
+from bitreplay.learners import LEARNERS
+from bitreplay.runs import Setting
+from tests.experiments.histories import method
+
+SMALL = {"protocol": None, "tasks": None, "base": 4, "increment": 2, "samples_per_class": 5}
+
+
+def test_all_learners_on_frozen_encoders_are_compared():
+    names = {text.partition(":")[0] for text in learners()}
+    assert names == set(LEARNERS.on_frozen_encoders())
+    assert {text for text in learners() if text.startswith("GBM")} == {"GBM", "GBM:head=bayes", "GBM:head=replay"}
+
+
+def test_the_experiment_in_miniature(small_request, monkeypatch):
+    compared = ["GBM", "GBM:head=bayes", "NearestMean"]
+    monkeypatch.setattr(experiment, "learners", lambda: compared)
+    runs = []
+    request = replace(small_request(seeds=(0, 3), **SMALL), on_run=runs.append)
+    outcome = few_shot("cifar100", "resnet18", request)
+    assert len(runs) == 2 * len(compared)
+    assert {(run.config["seed"], run.config.get("draw", 0)) for run in runs} == {(0, 0), (3, 3)}
+    table, leads = outcome.tables
+    assert [row[:2] for row in table.rows] == [[name, 2] for name in compared]
+    for row in table.rows:
+        cells = dict(zip(table.columns, row, strict=True))
+        histories = [run.history for run in runs if run.name == row[0]]
+        for column, metric in (
+            ("final", metrics.final),
+            ("new", metrics.later),
+            ("harmonic mean", metrics.harmonic_mean),
+            ("average", metrics.average),
+        ):
+            values = [metric(history) for history in histories]
+            assert cells[column] == pytest.approx(np.mean(values))
+            assert cells[f"± {column}"] == pytest.approx(np.std(values, ddof=1))
+        # All classes have as many test samples, and as many classes come first as later.
+        assert cells["final"] == pytest.approx((cells["base"] + cells["new"]) / 2)
+    assert [row[0] for row in leads.rows] == compared[1:]
+    # The network of this miniature was trained on task 0.
+    assert not any("pretrained" in remark for remark in outcome.remarks)
+    assert "few-shot" in runs[0].history.notes
+
+
+def test_draws_differ_in_the_samples_of_later_tasks_only(small_request):
+    setting = Setting(**{**small_request().setting, **SMALL})
+    one, again, other = (replace(setting, draw=draw).scenario() for draw in (1, 1, 2))
+    for task in range(3):
+        assert np.array_equal(one[task].train.indices, again[task].train.indices)
+        assert np.array_equal(one[task].train.indices, other[task].train.indices) == (task == 0)
+        assert np.array_equal(one[task].test.indices, other[task].test.indices)
+        assert len(one[task].train) == (96 if task == 0 else 10)
+
+
+def test_leads_are_differences_of_harmonic_means():
+    ours = method("GBM", [0.8, 0.6], [0.8, 0.62], paired=True, samples=2000)
+    worse = method("NearestMean", [0.8, 0.5], [0.8, 0.52], paired=True, samples=2000)
+    [[name, lead, low, high]] = _leads([ours, worse]).rows
+    assert name == "NearestMean"
+    assert lead == pytest.approx(0.1)  # all classes are recognised alike: the mean of equal numbers
+    assert low < lead < high
+
+
+def test_slow_learners_have_the_first_draws_only_and_are_compared_on_these(small_request, monkeypatch):
+    monkeypatch.setattr(experiment, "learners", lambda: ["GBM:head=bayes", "NearestMean"])
+    monkeypatch.setattr(experiment, "FEWER", {"cpu": {"NearestMean": 1}})
+    monkeypatch.setattr(experiment, "DRAWS", [0, 3])
+    runs = []
+    outcome = few_shot("cifar100", "resnet18", replace(small_request(**SMALL), seeds=None, on_run=runs.append))
+    assert [(run.name, run.config["seed"]) for run in runs] == [
+        ("GBM:head=bayes", 0), ("NearestMean", 0), ("GBM:head=bayes", 3)
+    ]  # fmt: skip
+    table, leads = outcome.tables
+    assert [row[1] for row in table.rows] == [2, 1]
+    [[_, lead, *_]] = leads.rows
+    ours, other, _ = (metrics.harmonic_mean(run.history) for run in runs)
+    assert lead == pytest.approx(ours - other)
+
+
+def test_those_with_fewer_draws_are_learners_of_the_table():
+    assert set(experiment.FEWER["cpu"]) < set(learners())
+
+
+@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if name.startswith("few-shot")])
+def test_all_four_have_a_protocol(name):
+    run = EXPERIMENTS[name].run
+    dataset, encoder = run.args
+    setting = Setting(dataset, protocol="few-shot", encoder=encoder)
+    assert setting.samples_per_class == 5
+    assert setting.trains == name.endswith("resnet18")
