@@ -26,7 +26,7 @@ from tests.runs.problems import SIZES, save_network
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
 BEGINNING = 300  # seconds that a command may take to come to the middle of its work, on busy cores
-EPOCHS = times(1_000, 10_000)  # of the comparison's slow learner: many more than a signal takes to arrive
+EPOCHS = times(400, 10_000)  # of the comparison's slow learner: many more than a signal takes to arrive
 SEEDS = range(times(1, 2))
 TRAINED = 20  # epochs of a training
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]

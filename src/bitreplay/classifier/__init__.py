@@ -1,5 +1,9 @@
-"""GBMClassifier: binarizer, memory and head behind scikit-learn's classifier API."""
+"""GBMClassifier: binarizer, memory and head behind scikit-learn's classifier API.
+
+Its classes can be learned and asked on several machines.
+"""
 
 from bitreplay.classifier._classifier import GBMClassifier
+from bitreplay.classifier._shards import Shard, best_of, memory_of
 
-__all__ = ["GBMClassifier"]
+__all__ = ["GBMClassifier", "Shard", "best_of", "memory_of"]

@@ -20,7 +20,7 @@ from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label
 
-__all__ = ["check_features", "check_labels", "check_reject", "check_unknown", "input_of"]
+__all__ = ["by_class", "check_features", "check_labels", "check_reject", "check_unknown", "input_of"]
 
 PLAIN = "fd?bBhHiIlLqQ"  # kinds of numbers that float32 is made of without a question
 
@@ -134,6 +134,12 @@ def check_labels(
         if outside:
             raise InputError(f"y has labels that are not in classes: {', '.join(map(repr, outside[:10]))}")
     return labels, which
+
+
+def by_class(bits: PackedBits, labels: list[Label], which: npt.NDArray[np.intp]) -> dict[Label, PackedBits]:
+    """The samples of every label, in their order; `which` says whose each is."""
+    rows = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+    return {label: bits[of_label] for label, of_label in zip(labels, rows, strict=True)}
 
 
 def check_reject(reject: Any) -> None:

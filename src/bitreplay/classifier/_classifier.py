@@ -21,7 +21,7 @@ from bitreplay._floor.container import read_file, write_file
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Binarizer, BinarizerName, Identity, calibrated_binarizer
 from bitreplay.bits import PackedBits
-from bitreplay.classifier._checks import check_features, check_labels, check_reject, check_unknown, input_of
+from bitreplay.classifier._checks import by_class, check_features, check_labels, check_reject, check_unknown, input_of
 from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._fitted import Fitted, FittedAttributes
 from bitreplay.errors import InputError
@@ -172,9 +172,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             features = check_features(X, before, takes_bits=self._takes_bits(before))
             labels, which = check_labels(y, len(features), before.state.labels, classes)
         bits = before.bits(features)
-        rows = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
-        samples = {label: bits[of_label] for label, of_label in zip(labels, rows, strict=True)}
-        self._fitted = before.with_state(before.state.with_options(options).learned(samples))
+        self._fitted = before.with_state(before.state.with_options(options).learned(by_class(bits, labels, which)))
         return self
 
     def forget(self, label: Label) -> GBMClassifier:

@@ -14,6 +14,7 @@ from scipy.special import log_softmax
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMState
+from bitreplay.heads import computed
 from bitreplay.memory import Label, label_array
 
 __all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
@@ -81,7 +82,7 @@ class Fitted:
         """Which of `classes` has each row's highest score; the first of them, where several have."""
         if len(features) < 2 * FEWEST_ROWS:  # one block
             return self._best(self.state.scores(self.bits(features)))
-        return np.concatenate([self._best(scores) for scores in self._in_blocks(features)])
+        return np.concatenate([self._best(scores) for scores in self.in_blocks(features)])
 
     def _best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
         best: npt.NDArray[np.intp] = scores.argmax(axis=1)
@@ -98,12 +99,12 @@ class Fitted:
         temperature = self.state.temperature or 1.0
         answers = [
             (self._best(scores), np.exp(log_softmax(scores / temperature, axis=1).max(1)))
-            for scores in self._in_blocks(features)
+            for scores in self.in_blocks(features)
         ]
         best, confidence = zip(*answers, strict=True)
         return np.concatenate(best), np.concatenate(confidence)
 
-    def _in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
+    def in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
         """Scores of blocks of rows, none of them large, and none so small that it is computed in another way.
 
         Their columns are in the order in which classes were learned: to sort those of many classes takes as long as to
@@ -149,7 +150,7 @@ class FittedAttributes:
     @property
     def head_(self) -> Any:
         """The head computed from the memory, with its chosen options."""
-        return self._known("head_").state.head
+        return computed(self._known("head_").state.head)
 
     @property
     def binarizer_(self) -> Any:

@@ -195,6 +195,12 @@ class GBMState:
             head = self.head.fit(memory, self.binarizer, self._head_seed())
         return replace(self, memory=memory, head=head, calls=self.calls + 1)
 
+    def apart(self, samples: Samples) -> BinaryMemory:
+        """A memory of new classes alone, as `learned` would add them: what another process computes for `merged`."""
+        memory = BinaryMemory(self.memory.bits, self.memory.fingerprint)
+        memory.add_all(self._fitted(samples))
+        return memory
+
     def calibrated(self, bits: PackedBits, targets: npt.NDArray[np.intp]) -> GBMState:
         """The state with a temperature that suits held-out samples; `targets` are columns of the scores."""
         return replace(self, temperature=fit_temperature(self.scores(bits), targets))

@@ -72,8 +72,7 @@ class Bayes(FromMemory):
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
         """Read the mixtures from the memory, which takes no time."""
-        if not len(memory):
-            raise InputError("the memory holds no classes")
+        self.check(memory)
         clamp, n_rows, done = CLAMP if self.clamp is None else self.clamp, sum(memory.sizes), 0
         slopes, offsets = np.empty((n_rows, memory.n_features), np.float32), np.empty(n_rows)
         for _, prototypes, weights in memory.blocks(AT_ONCE):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
+from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory, Label
 
 __all__ = ["FromMemory", "Head", "Scores"]
@@ -97,6 +98,11 @@ class FromMemory(ABC):
     def decided(self, **options: Any) -> Self:
         """The same head with some options set."""
         return replace(self, **options)  # type: ignore[type-var]  # all are dataclasses
+
+    def check(self, memory: BinaryMemory) -> None:
+        """Refuse a memory that `fit` would refuse, before a head is computed later."""
+        if not len(memory):
+            raise InputError("the memory holds no classes")
 
     @abstractmethod
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Self:
