@@ -21,6 +21,7 @@ import fit
 import head_update
 import inference
 import sampling
+import scale_page
 import start_up
 from timing import HEADINGS, HERE, Row, show, use_one_thread
 
@@ -51,7 +52,7 @@ exactly what is compared, and measure more when run on their own.
 
 Time and peak extra memory as N, D, K and the number of known classes grow by powers of two (`benchmarks/growth.py`);
 the dashed lines show proportional growth.
-"""
+{scale}"""
 
 
 def machine() -> str:
@@ -118,6 +119,7 @@ def main(docs: bool) -> None:
         plot=plot.relative_to(page.parent).as_posix(),
         table=markdown(rows),
         verdict=verdict(rows),
+        scale=scale_page.section() if docs else "",
     )
     page.write_text(text)
     print(f"written: {page}, {results / 'speed.json'}, {results / 'growth.csv'}, {plot}")

@@ -23,6 +23,7 @@ from rich.progress import track
 
 COLUMNS = {"cifar100": ("img", "fine_label", "train", "test"), "tiny_imagenet": ("image", "label", "train", "valid")}
 SIZE = 112
+BATCH = 16  # twice as quick as 250: what a layer hands to the next stays in the processor's cache
 
 
 def read(folder: Path, split: str, image: str, label: str) -> tuple[np.ndarray, np.ndarray]:
@@ -50,8 +51,8 @@ def main() -> None:
         pixels, labels = read(Path(os.environ["BITREPLAY_DATA"]) / arguments.name, split, image, label)
         features = []
         with torch.inference_mode():
-            for begin in track(range(0, len(pixels), 250), description=split):
-                batch = torch.from_numpy(pixels[begin : begin + 250]).permute(0, 3, 1, 2).float()
+            for begin in track(range(0, len(pixels), BATCH), description=split):
+                batch = torch.from_numpy(pixels[begin : begin + BATCH]).permute(0, 3, 1, 2).float()
                 batch = torch.nn.functional.interpolate(batch, size=(SIZE, SIZE), mode="bicubic", align_corners=False)
                 batch = ((batch - 127) / 128).contiguous(memory_format=torch.channels_last)  # the network's own scaling
                 features.append(network.extract_features(batch).mean((2, 3)).numpy())

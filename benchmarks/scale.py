@@ -4,11 +4,13 @@ Classes are added as mixtures of eight prototypes, as EM would make them of hund
 class at a time, is in docs/speed.md), and the closed form is solved for all of them. Each number of classes is measured
 in a process of its own, whose peak memory counts everything: the interpreter and its libraries too.
 
-``--features FILE`` (an .npz with x_train, y_train, x_test and y_test) measures on real classes what a shortlist loses,
-with shortlists that are as short compared with the number of classes as the default one is with thousands.
+``--features FILE ...`` (.npz files with x_train, y_train, x_test and y_test) measures on real classes what a shortlist
+loses, with shortlists that are as short compared with the number of classes as the default one is with thousands: of
+every file, and of the classes of all files together. ``--table`` is what ``scale_page.py`` draws.
 """
 
 import argparse
+import csv
 import datetime
 import functools
 import sys
@@ -31,8 +33,9 @@ D, K, Q = 512, 8, 3
 NEW, NEW_SAMPLES = 10, 500  # classes that are added to the others
 GROUP = 1000  # classes that are added together
 SIZES = (1000, 10_000)
+COLUMNS = ("classes", "what", "seconds", "processor_seconds", "peak_bytes")  # of the table
 CROSSING = (1024, 2048, 4096, 8192)  # where a shortlist may begin to pay
-SHARES = (0.05, 0.1, 0.2, 0.5)  # of real classes that are listed
+SHARES = (256 / 10_000, 0.05, 0.1, 0.2, 0.5)  # of real classes that are listed; 256 are of thousands
 
 
 def prototypes(first: int, classes: int) -> npt.NDArray[np.float32]:
@@ -134,16 +137,26 @@ def single(n_classes: int) -> list[float]:
     return np.percentile(times, 10, axis=0).tolist()  # a tenth: of 5000 calls many are interrupted
 
 
-def lost(path: Path) -> Iterator[str]:
+def together(paths: list[Path]) -> dict[str, npt.NDArray[Any]]:
+    """The samples of several files; classes of different files are different."""
+    parts = [dict(np.load(path)) for path in paths]
+    for place, part in enumerate(parts):
+        for labels in ("y_train", "y_test"):
+            part[labels] = part[labels] + 1000 * place
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def lost(paths: list[Path]) -> Iterator[str]:
     """Accuracy on real classes with shortlists."""
-    data = np.load(path)
+    data = together(paths)
     classifier = GBMClassifier(K, Q, random_state=0).fit(data["x_train"], data["y_train"])
     fitted = classifier._fitted
     head, bits = classifier.head_, fitted.bits(data["x_test"].astype(np.float32))
     targets, labels = data["y_test"], np.array(fitted.state.labels)
     exact = head.scores(bits)
     right = 100 * np.mean(labels[exact.argmax(1)] == targets)
-    yield f"{path.stem}, {len(labels)} classes, {len(bits)} test samples: {right:.2f} % with all whole scores"
+    names = " and ".join(path.stem for path in paths)
+    yield f"{names}, {len(labels)} classes, {len(bits)} test samples: {right:.2f} % with all whole scores"
     for share in SHARES:
         n_listed = max(1, round(share * len(labels)))
         scores = shortlisted(bits, head._weights, head._offsets, len(labels), n_listed)
@@ -154,9 +167,12 @@ def lost(path: Path) -> Iterator[str]:
         )
 
 
-def lines(sizes: tuple[int, ...], features: list[Path], *, short: bool) -> Iterator[str]:
+def lines(sizes: tuple[int, ...], features: list[Path], table: list[list[Any]], *, short: bool) -> Iterator[str]:
+    """What is measured, as text; of growing numbers of classes also as rows of a table."""
     for path in features:
-        yield from lost(path)
+        yield from lost([path])
+    if len(features) > 1:
+        yield from lost(features)
     for n_classes in () if short else CROSSING:
         found = in_new_process("scale", "crossing", n_classes)
         yield f"{n_classes} classes: " + ", ".join(
@@ -174,6 +190,7 @@ def lines(sizes: tuple[int, ...], features: list[Path], *, short: bool) -> Itera
                 yield f"  {name:<24} {values[0]:g}"
             else:
                 clock, processor, peak = values
+                table.append([n_classes, name, f"{clock:.6g}", f"{processor:.6g}", int(peak)])
                 yield (
                     f"  {name:<24} {amount(clock, 's'):>8} (processor {amount(processor, 's')}), "
                     f"peak so far {peak / MEGABYTE:.0f} MB"
@@ -185,18 +202,23 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="a thousand classes only")
     parser.add_argument("--classes", type=int, nargs="+", default=SIZES, help="numbers of classes")
     parser.add_argument("--features", type=Path, nargs="*", default=[], help=".npz of real features")
+    parser.add_argument("--table", type=Path, help=".csv to write: the growing numbers of classes")
     parser.add_argument("--output", type=Path, help="text file to write as well")
     arguments = parser.parse_args()
     use_one_thread()
-    shown = " ".join(Path(word).name if word.endswith((".npz", ".py", ".txt")) else word for word in sys.argv)
+    shown = " ".join(Path(word).name if word.endswith((".npz", ".py", ".txt", ".csv")) else word for word in sys.argv)
     text = [f"# python benchmarks/{shown}   ({datetime.datetime.now(datetime.UTC):%Y-%m-%d}, one thread)"]
     print(text[0], flush=True)
     sizes = SIZES[:1] if arguments.short else tuple(arguments.classes)
-    for line in lines(sizes, arguments.features, short=arguments.short):
+    table: list[list[Any]] = []
+    for line in lines(sizes, arguments.features, table, short=arguments.short):
         print(line, flush=True)
         text.append(line)
     if arguments.output:
         arguments.output.write_text("\n".join(text) + "\n")
+    if arguments.table:
+        with arguments.table.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows([COLUMNS, *table])
 
 
 if __name__ == "__main__":

@@ -112,7 +112,8 @@ for where, processes in (("alone", 1), ("together", int(n))):
     for _ in range(processes):
         child = os.fork()
         if not child:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            os.makedirs(f"{root}/{where}/said", exist_ok=True)
+            os.dup2(os.open(f"{root}/{where}/said/{os.getpid()}", os.O_WRONLY | os.O_CREAT), 1)
             os.environ["BITREPLAY_CACHE"] = f"{root}/{where}/cache"
             os._exit(main([*words, "--output", f"{root}/{where}/runs"]))
         children.append(child)
@@ -137,3 +138,8 @@ def test_the_same_run_many_times_at_once_in_one_folder(tmp_path: Path) -> None:
         for where in ("alone", "together")
     )
     assert together == alone
+    said = [path.read_text() for path in tmp_path.glob("*/said/*")]  # each command's own table
+    rows = [[line.split()[:4] for line in text.splitlines() if line.startswith("NearestMean ")] for text in said]
+    assert len(rows) == 1 + times(4, 20)
+    assert all(len(row) == 1 for row in rows), said
+    assert all(row == rows[0] for row in rows), rows  # average, final and forgetting

@@ -12,6 +12,7 @@ import os
 import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,6 +205,28 @@ def test_a_large_file_takes_at_most_three_times_its_size(tmp_path: Path) -> None
     memory.save(tmp_path / "memory")
     assert tracemalloc.get_traced_memory()[1] < 12 * size + ROOM  # unpacked bits are the most of it
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("head", ["closed_form", "bayes"])
+def test_a_large_classifier_takes_at_most_three_times_its_size(head: str, tmp_path: Path) -> None:
+    """Its head, ten times as large as the file, is computed when it is first asked and not before."""
+    rng = np.random.default_rng(0)
+    clf = GBMClassifier(8, head=head, binarizer="identity", random_state=0)
+    clf.fit(rng.integers(0, 2, (4, 512)), [0, 1] * 2)
+    prototypes, weights = rng.random((8, 512), dtype=np.float32), np.full(8, 1 / 8)
+    memory = clf.memory_.copy()
+    for first in range(10, times(4_000, 40_000), 1_000):
+        memory.add_all({label: Mixture(prototypes, weights, 500) for label in range(first, first + 1_000)})
+    state = replace(clf._fitted.state, memory=memory)
+    clf._fitted = clf._fitted.with_state(state)
+    clf.save(tmp_path / "classifier")
+    size = (tmp_path / "classifier").stat().st_size
+    assert size > times(6, 60) * 10**6
+    del clf, memory, state
+    with measured_peak() as taken:
+        again = GBMClassifier.load(tmp_path / "classifier")
+    assert taken[0] <= 3 * size + ROOM
+    assert len(again.classes_) > 3_000
 
 
 def test_a_large_network_takes_at_most_three_times_its_size(tmp_path: Path) -> None:

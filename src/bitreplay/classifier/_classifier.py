@@ -198,8 +198,7 @@ class GBMClassifier(Suggesting, NoveltyMethods, FittedAttributes, ClassifierMixi
             features = check_features(X, before, takes_bits=self._takes_bits(before))
             labels, which = check_labels(y, len(features), before.state.labels, classes)
         bits = before.bits(features)
-        samples = by_class(bits, labels, which)
-        self._fitted = before.with_state(before.state.with_options(options).learned(samples))
+        self._fitted = before.with_state(before.state.with_options(options).learned(by_class(bits, labels, which)))
         return self
 
     def forget(self, label: Label) -> GBMClassifier:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer, number
+from bitreplay._floor.threads import n_threads
 from bitreplay.binarizers import rebuild
 from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._state import GBMOptions, GBMState
-from bitreplay.heads import HEADS, Head
+from bitreplay.heads import HEADS, Head, deferred
 from bitreplay.memory import BinaryMemory
 
 __all__ = ["head_of", "state_content", "state_from_content"]
@@ -60,7 +61,8 @@ def state_from_content(
     temperature = content["temperature"]
     if temperature is not None:
         temperature = number("temperature", temperature, COLDEST, HOTTEST)
-    fitted = head.restore(memory, binarizer, _part(tensors, HEAD), seed)
+    fitted = deferred(head, memory, binarizer, seed, n_threads(options.n_jobs))  # it may be larger than the file
+    fitted = fitted or head.restore(memory, binarizer, _part(tensors, HEAD), seed)
     familiar = Familiar.from_content(content.get("held_out"), _part(tensors, FAMILIAR), memory.labels)
     return GBMState(options, binarizer, memory, fitted, seed, calls, temperature, familiar)
 

@@ -229,6 +229,12 @@ class GBMState:
         familiar = self.familiar.of_classes(memory.labels)
         return replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
 
+    def apart(self, samples: Samples) -> BinaryMemory:
+        """A memory of new classes alone, as `learned` would add them: what another process computes for `merged`."""
+        memory = BinaryMemory(self.memory.bits, self.memory.fingerprint)
+        memory.add_all(self._enrolment().fitted(samples))
+        return memory
+
     def calibrated(self, samples: Samples) -> GBMState:
         """The state with a temperature that suits held-out samples, and knowing how new they look."""
         places = {label: place for place, label in enumerate(self.labels)}

@@ -26,7 +26,7 @@ from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
-from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength
+from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength, with_references
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.heads._moments import Blocks, Moments, gram
 from bitreplay.heads._prior import check_prior, log_prior
@@ -123,21 +123,40 @@ class ClosedForm(FromMemory):
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
         """Solve for all classes of the memory: a new class changes the part they share."""
         self.check(memory)
+        return self._solved(memory, np.arange(len(memory)))
+
+    def fit_part(self, memory: BinaryMemory, classes: slice) -> ClosedForm:
+        """Solve for a run of classes, as they are among all classes of the memory: the shared part is that of all.
+
+        Beside it, only what is asked for is computed and kept; its scores are those that the whole head would give.
+        """
+        self.check(memory)
+        return self._solved(memory, np.arange(len(memory))[classes])
+
+    def _solved(self, memory: BinaryMemory, asked: npt.NDArray[np.intp]) -> ClosedForm:
         blend, ridge = BLEND if self.blend is None else self.blend, RIDGE if self.ridge is None else self.ridge
-        n_classes, widest, n_features = len(memory), max(memory.sizes), memory.n_features
+        counts = np.array([memory.count(label) for label in memory.labels])
+        wanted = with_references(asked, counts) if self.strength else asked
+        widest, n_features = max(memory.sizes), memory.n_features
         blocks = Blocks(memory)
         solve = _solver(blocks, blend, ridge)
-        weights = np.empty((1 + widest, n_classes, n_features), np.float32)
-        offsets = np.empty((1 + widest, n_classes))
-        means = np.empty((n_classes, n_features), blocks.dtype)
+        weights = np.empty((1 + widest, len(wanted), n_features), np.float32)
+        offsets = np.empty((1 + widest, len(wanted)))
+        means = np.empty((len(wanted), n_features), blocks.dtype)
         for block in blocks:
-            means[block.classes] = block.means
-            _write_rows(block, solve, blend, weights[:, block.classes], offsets[:, block.classes])
-        counts = np.array([memory.count(label) for label in memory.labels])
-        lend_strength(weights, offsets, means, counts, self.strength, OFFSET if self.offset is None else self.offset)
-        offsets[0] += log_prior(memory, self.prior, self.temperature)
+            begin, end = np.searchsorted(wanted, (block.classes.start, block.classes.stop))
+            if begin < end:
+                into, own = slice(begin, end), wanted[begin:end] - block.classes.start
+                means[into] = block.means[own]
+                _write_rows(block, own, solve, blend, weights[:, into], offsets[:, into])
+        offset = OFFSET if self.offset is None else self.offset
+        lend_strength(weights, offsets, means, counts[wanted], self.strength, offset)
+        offsets[0] += log_prior(memory, self.prior, self.temperature)[wanted]
+        if len(wanted) > len(asked):
+            kept = np.searchsorted(wanted, asked)
+            weights, offsets = weights[:, kept], offsets[:, kept]
         flat = weights.reshape(-1, n_features)
-        return replace(self, _n_classes=n_classes, _weights=flat, _offsets=offsets.reshape(-1))
+        return replace(self, _n_classes=len(asked), _weights=flat, _offsets=offsets.reshape(-1))
 
     def scores(self, bits: PackedBits) -> Scores:
         """Half the negative Mahalanobis distance, up to a common constant."""
@@ -216,21 +235,32 @@ def _solve_few(everything: Moments, diagonal: Floats, shared: float) -> tuple[Fl
     return means / diagonal - shared * (means @ scaled.T) @ inverse, inverse.reshape(between.shape)
 
 
-def _write_rows(block: Moments, solve: Solve, blend: float, weights: npt.NDArray[np.float32], offsets: Floats) -> None:
-    """Write the linear part and the K further rows of a run of classes."""
-    means, between = block.means, block.between
+def _write_rows(
+    block: Moments,
+    own: npt.NDArray[np.intp],
+    solve: Solve,
+    blend: float,
+    weights: npt.NDArray[np.float32],
+    offsets: Floats,
+) -> None:
+    """Write the linear part and the K further rows of some classes of a block."""
     inverse_means, inverse_between = solve(block)
+    means, between = block.means, block.between
+    if len(own) < len(means):
+        means, between, inverse_means, inverse_between = (
+            values[own] for values in (means, between, inverse_means, inverse_between)
+        )
 
     # What Woodbury takes off a class's distance is the squared length of K further products with the bits.
     capacitance = (1 - blend) * (between @ inverse_between.swapaxes(1, 2)).astype(np.float64)
     capacitance += np.eye(between.shape[1])
     lower = np.linalg.cholesky(capacitance)
     inverse_lower = np.sqrt((1 - blend) / 2) * np.linalg.inv(lower)  # K x K inverses: quicker
-    own = inverse_lower.astype(inverse_between.dtype) @ inverse_between
-    weights[0], weights[1:] = inverse_means, own.swapaxes(0, 1)
+    rows = inverse_lower.astype(inverse_between.dtype) @ inverse_between
+    weights[0], weights[1:] = inverse_means, rows.swapaxes(0, 1)
     log_determinants = np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(1)
     offsets[0] = -np.einsum("cd,cd->c", means, inverse_means, dtype=np.float64) / 2 - log_determinants
-    offsets[1:] = -(own @ means[:, :, None])[:, :, 0].T
+    offsets[1:] = -(rows @ means[:, :, None])[:, :, 0].T
 
 
 def _solve_positive(matrix: Floats, right: Floats) -> Floats:

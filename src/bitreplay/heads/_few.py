@@ -31,7 +31,7 @@ import numpy.typing as npt
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import linear_form
 
-__all__ = ["BETA", "BETA_OFFSET", "LARGE", "OFFSET", "STRENGTH", "lend_prior", "lend_strength"]
+__all__ = ["BETA", "BETA_OFFSET", "LARGE", "OFFSET", "STRENGTH", "lend_prior", "lend_strength", "with_references"]
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -57,12 +57,27 @@ class _Roles(NamedTuple):
 
     @classmethod
     def of(cls, counts: Counts) -> _Roles:
-        known = np.sort(np.argsort(-counts, kind="stable")[:REFERENCES])
+        known = _references(counts)
         trust = counts[known] / (counts[known] + FADING)
         share = 1 - 1 / max(1.0, float(trust.sum()))
         need = (1 - counts / LARGE).clip(0)
         small = np.flatnonzero(need if share else np.zeros(0))
         return cls(small, known, trust / trust.sum(), share, need, FADING / (counts + FADING) * need)
+
+
+def _references(counts: Counts) -> npt.NDArray[np.intp]:
+    """The classes that help: the largest, of equal ones the first."""
+    return np.sort(np.argsort(-counts, kind="stable")[:REFERENCES])
+
+
+def with_references(classes: npt.NDArray[np.intp], counts: Counts) -> npt.NDArray[np.intp]:
+    """Some classes, and those that help them if one of them is small; in ascending order.
+
+    Among themselves, they are helped as they are among all classes.
+    """
+    if (counts[classes] >= LARGE).all():
+        return classes
+    return np.union1d(classes, _references(counts))
 
 
 def lend_strength(
