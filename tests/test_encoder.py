@@ -17,7 +17,8 @@ from bitreplay import caches
 from bitreplay.backbones import Preprocessing, SmallCNN, build_backbone
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.data import ImageDataset, Samples, from_arrays
-from bitreplay.encoder import BATCH, SAVED_EVERY, Encoder
+from bitreplay.encoder import Encoder
+from bitreplay.encoder._encoder import BATCH, SAVED_EVERY
 from bitreplay.errors import InputError
 from bitreplay.training import TrainedNetwork
 
@@ -307,5 +308,5 @@ def test_another_version_of_our_own_network_has_another_key(monkeypatch: pytest.
     monkeypatch.setattr(SmallCNN, "VERSION", 2, raising=False)
     assert Encoder(network, Preprocessing((0.5,), (0.5,)), name="ours").key != one
     monkeypatch.undo()
-    monkeypatch.setattr("bitreplay.encoder.VERSION", 99)
+    monkeypatch.setattr("bitreplay.encoder._encoder.VERSION", 99)
     assert Encoder(network, Preprocessing((0.5,), (0.5,)), name="ours").key != one

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bitreplay.device import export_c
     from bitreplay.encoder import Encoder
     from bitreplay.evaluation import evaluate
+    from bitreplay.images import ImageClassifier
 
 __all__ = [
     "Bayes",
@@ -27,6 +28,7 @@ __all__ = [
     "Fingerprint",
     "GBMClassifier",
     "Heaviside",
+    "ImageClassifier",
     "Mixture",
     "PackedBits",
     "Replay",
@@ -43,6 +45,7 @@ __all__ = [
 # Imported on first use: a classifier of features needs neither images nor networks.
 LATER = {
     "Encoder": "encoder",
+    "ImageClassifier": "images",
     "evaluate": "evaluation",
     "export_c": "device",
     "load_dataset": "data",

@@ -1,4 +1,4 @@
-"""A progress bar on the terminal while images are decoded, if rich is installed and there is a terminal."""
+"""A progress bar on the terminal while images are decoded or encoded, if rich is installed and there is a terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ __all__ = ["progress"]
 
 
 @contextmanager
-def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function to be called with the additional work done."""
-    if not sys.stderr.isatty():
+def progress(title: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Give a function to be called with the additional work done; a total of 0 is one that is not known."""
+    if not shown or not sys.stderr.isatty():
         yield _ignore
         return
     try:
@@ -22,7 +22,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
         yield _ignore
         return
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
+        task = bar.add_task(title, total=total or None)
         yield lambda done: bar.advance(task, done)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from bitreplay._floor.container import read_file, write_file
+from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Binarizer, BinarizerName, Identity, calibrated_binarizer
 from bitreplay.bits import PackedBits
@@ -247,12 +247,23 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything needed to continue elsewhere to one safetensors file (docs/format.md), atomically."""
-        write_file(path, "classifier", *to_content(self, self._now()))
+        write_file(path, "classifier", *self.to_content())
+
+    def to_content(self) -> tuple[dict[str, Any], Tensors]:
+        """The classifier as JSON content and tensors, for a file."""
+        return to_content(self, self._now())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, head: Head | None = None) -> GBMClassifier:
         """Read a classifier. A replay head with a custom module must be passed again."""
-        options, fitted = from_content(*read_file(path), os.fspath(path), head)
+        return cls.from_content(*read_file(path), os.fspath(path), head=head)
+
+    @classmethod
+    def from_content(
+        cls, content: Mapping[str, Any], tensors: Tensors, name: str, *, head: Head | None = None
+    ) -> GBMClassifier:
+        """Rebuild a classifier from the output of :meth:`to_content`; `name` is the file's, for messages."""
+        options, fitted = from_content(content, tensors, name, head)
         clf = cls(**options)
         clf._fitted = fitted
         return clf

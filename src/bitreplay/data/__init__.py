@@ -2,6 +2,10 @@
 
 from bitreplay.data._available import Available, available
 from bitreplay.data._dataset import ImageDataset, Samples, Split, from_arrays
+from bitreplay.data._images import Encoded as Encoded
+from bitreplay.data._images import Named as Named
+from bitreplay.data._images import decode_within as decode_within
+from bitreplay.data._images import need_pillow as need_pillow
 from bitreplay.data._known import advice as advice
 from bitreplay.data._known import local_folder as local_folder
 from bitreplay.data._load import load_dataset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from bitreplay.errors import FileFormatError, InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Encoded", "common_size", "decode", "need_pillow"]
+__all__ = ["Encoded", "Named", "common_size", "decode", "decode_within", "need_pillow"]
 
 DEFAULT_SIZE = 128  # ours: what CORe50 has, and a little more than the 112 px that the pretrained encoder takes
 LARGEST_KEPT = 256  # ours: images all alike are kept as they are up to this side; beyond, a cache would be huge
@@ -35,6 +36,13 @@ class Encoded(NamedTuple):
     content: Path | bytes
 
 
+class Named(NamedTuple):
+    """A picture that Pillow has opened or made, and its name in error messages."""
+
+    name: str
+    image: Image
+
+
 def need_pillow() -> None:
     """Raise if images cannot be decoded because Pillow is missing."""
     try:
@@ -50,19 +58,58 @@ def decode(encoded: Encoded, height: int, width: int) -> npt.NDArray[np.uint8]:
     """
     from PIL import Image, ImageOps
 
+    with _upright(encoded, height, width) as upright:
+        if upright.size != (width, height):
+            upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
+        return np.asarray(upright)
+
+
+def decode_within(
+    source: Encoded | Named, height: int, width: int, *, crop: bool = True, enlarge: bool = False
+) -> npt.NDArray[np.uint8]:
+    """RGB pixels of a picture at no more than a size.
+
+    Parameters
+    ----------
+    source : Encoded or Named
+        A file, its bytes, or a picture that Pillow has already.
+    height, width : int
+        The size.
+    crop : bool
+        Keep the largest centre of this shape, shrunk to the size if it is larger. Otherwise the whole picture is
+        kept in its own shape, reduced by a whole factor that leaves both sides at least twice as large.
+    enlarge : bool
+        With `crop`: whether a smaller picture is made as large, or stays as it is.
+    """
+    from PIL import Image, ImageOps
+
+    with _upright(source, height, width) as upright:
+        if crop:
+            scale = 1.0 if enlarge else min(1.0, upright.width / width, upright.height / height)
+            size = max(1, round(width * scale)), max(1, round(height * scale))
+            if upright.size != size:
+                upright = ImageOps.fit(upright, size, Image.Resampling.BICUBIC)
+        elif (factor := min(upright.width // (2 * width), upright.height // (2 * height))) > 1:
+            upright = upright.reduce(factor)
+        return np.asarray(upright)
+
+
+@contextlib.contextmanager
+def _upright(source: Encoded | Named, height: int, width: int) -> Iterator[Image]:
+    """A picture as RGB and turned as its camera was held; errors of decoding, also later ones, name it."""
+    from PIL import Image, ImageOps
+
     try:
-        with _open(encoded) as image:
+        with _open(source) if isinstance(source, Encoded) else contextlib.nullcontext(source.image) as image:
             if image.mode == "F":
                 raise ValueError("its pixels are floats, and their range is unknown")
             # JPEG decodes faster to a half or a quarter; twice the target leaves the resizing something to average.
-            image.draft("RGB", (2 * width, 2 * height))
+            if isinstance(source, Encoded):
+                image.draft("RGB", (2 * width, 2 * height))
             _check_pixels(image, MOST_DECODED)
-            upright = _rgb(ImageOps.exif_transpose(image))
-            if upright.size != (width, height):
-                upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
-            return np.asarray(upright)
+            yield _rgb(ImageOps.exif_transpose(image))
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
-        raise _unreadable(encoded, error) from None
+        raise _unreadable(source.name, error) from None
 
 
 def common_size(splits: Sequence[Callable[[], Iterator[Encoded]]], advance: Callable[[int], None]) -> tuple[int, int]:
@@ -89,7 +136,7 @@ def _size(encoded: Encoded) -> tuple[int, int]:
             width, height = image.size
             return (width, height) if image.getexif().get(ORIENTATION, 1) >= 5 else (height, width)
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
-        raise _unreadable(encoded, error) from None
+        raise _unreadable(encoded.name, error) from None
 
 
 def _open(encoded: Encoded) -> Image:
@@ -124,10 +171,10 @@ def _rgb(image: Image) -> Image:
     return image.convert("RGB")
 
 
-def _unreadable(encoded: Encoded, error: Exception) -> FileFormatError:
+def _unreadable(name: str, error: Exception) -> FileFormatError:
     reason = str(error)
     if "cannot identify" in reason:
         reason = f"it is not an image, or of another kind than {', '.join(FORMATS)}"
     elif isinstance(error, FileNotFoundError):
         reason = "there is no such file, or it is a link to one that is not there"
-    return FileFormatError(f"cannot read the image {encoded.name}: {reason}")
+    return FileFormatError(f"cannot read the image {name}: {reason}")

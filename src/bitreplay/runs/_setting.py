@@ -10,13 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from bitreplay._floor.options import options_text, parse_options
 from bitreplay.backbones import BACKBONES, pretrained_on
 from bitreplay.binarizers import Thermometer
 from bitreplay.data import Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
-from bitreplay.runs._options import options_text, parse_options
 from bitreplay.training import (
     NETWORK,
     PRESET_BACKBONES,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from bitreplay._floor.options import options_text, parse_options
 from bitreplay.errors import InputError
 from bitreplay.learners import LEARNERS, Learner, Method
-from bitreplay.runs._options import options_text, parse_options
 from bitreplay.runs._prepared import Prepared
 
 __all__ = ["Specification"]

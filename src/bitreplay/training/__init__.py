@@ -15,6 +15,7 @@ from bitreplay.training._subject import default_preprocessing as default_preproc
 from bitreplay.training._train import train_base
 from bitreplay.training._trained import NETWORK as NETWORK
 from bitreplay.training._trained import TrainedNetwork
+from bitreplay.training._trained import build_with_weights as build_with_weights
 
 __all__ = [
     "PRESETS",

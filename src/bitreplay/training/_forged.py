@@ -39,12 +39,11 @@ def check_tensors(content: Mapping[str, Any], tensors: Tensors) -> None:
             number("accuracy", value, 0, 1)
 
 
-def check_backbone(name: str, options: Mapping[str, Any], tensors: Tensors, prefix: str) -> None:
+def check_backbone(name: str, options: Mapping[str, Any], own: Tensors) -> None:
     """Refuse tensors that are not those of a backbone with these options; ValueError says which.
 
     The backbone is built once without memory for its parameters, to see what they would be.
     """
-    own = {tensor.removeprefix(prefix): value for tensor, value in tensors.items() if tensor.startswith(prefix)}
     for option in COUNTS:
         counts = options.get(option, ())
         if not isinstance(counts, Sequence) or sum(counts) > len(own):

@@ -26,7 +26,7 @@ from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import as_arrays
 from bitreplay.training._forged import check_backbone, check_tensors
 
-__all__ = ["NETWORK", "TrainedNetwork"]
+__all__ = ["NETWORK", "TrainedNetwork", "build_with_weights"]
 
 NETWORK = "network.safetensors"
 BACKBONE, BINARIZER, CLASSIFIER = "backbone.", "binarizer.", "classifier."
@@ -135,16 +135,12 @@ class TrainedNetwork:
                 raise _OwnNetworkError(f"{path} is a network of the user's own: pass one like it as `backbone`")
             check_tensors(content, tensors)
             if backbone is None:
-                options = _without_weights(built["name"], built["options"])
-                check_backbone(built["name"], options, tensors, BACKBONE)
-                backbone = build_backbone(built["name"], **options)
-            backbone.load_state_dict(_tensors(tensors, BACKBONE))
+                backbone = build_with_weights(built["name"], built["options"], _own(tensors, BACKBONE))
+            else:
+                backbone.load_state_dict(_tensors(tensors, BACKBONE))
             binarizer = None
             if content["binarizer"] is not None:
-                arrays = {
-                    name.removeprefix(BINARIZER): value for name, value in tensors.items() if name.startswith(BINARIZER)
-                }
-                binarizer = rebuild(content["binarizer"], arrays)
+                binarizer = rebuild(content["binarizer"], _own(tensors, BINARIZER))
             preprocessing = dict(content["preprocessing"])
             for name in ("mean", "std"):
                 least = 1e-6 if name == "std" else -1e6  # quotients must be numbers, too
@@ -173,6 +169,15 @@ class _OwnNetworkError(InputError):
     """The file alone cannot say what the network was."""
 
 
+def build_with_weights(name: str, options: Mapping[str, Any], tensors: Tensors) -> nn.Module:
+    """A backbone with weights from a file; ValueError or RuntimeError where they are not those of such a backbone."""
+    blank = _without_weights(name, options)
+    check_backbone(name, blank, tensors)
+    backbone = build_backbone(name, **blank)
+    backbone.load_state_dict(_tensors(tensors, ""))
+    return backbone
+
+
 def _without_weights(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options to build a backbone whose weights will be replaced: its initial weights may not be available."""
     blank = {"pretrained": False, "weights": None}
@@ -192,9 +197,9 @@ def _classifier(arrays: Tensors) -> BinaryClassifier | None:
     return classifier
 
 
+def _own(arrays: Tensors, prefix: str) -> Tensors:
+    return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
+
 def _tensors(arrays: Tensors, prefix: str) -> dict[str, torch.Tensor]:
-    return {
-        name.removeprefix(prefix): torch.from_numpy(np.array(value))
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }
+    return {name: torch.from_numpy(np.array(value)) for name, value in _own(arrays, prefix).items()}

@@ -1,4 +1,4 @@
-"""Encoder: a frozen backbone that turns images into features and bits, each image only once.
+"""A frozen backbone that turns images into features and bits, each image only once.
 
 It is the first half of the flow **images → features → bits** → memory/head → class. What it computes for a data set is
 cached under a hash of the network's weights and of the data, and shared by all learners: a comparison of ten
@@ -8,11 +8,10 @@ methods runs the network once.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, own_pr
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, row_bytes, to_numpy
 from bitreplay.data import Samples
+from bitreplay.encoder._hashes import network_hash, weights_hash
 from bitreplay.errors import InputError
 from bitreplay.training import TrainedNetwork
 
@@ -41,6 +41,7 @@ Features = npt.NDArray[np.float32]
 
 VERSION = 2  # of what is done to images before the network: another one gives other features
 BATCH = 256  # images at once; always the same ones together, as the last digits of features depend on it
+PIXELS = 2**18
 SAVED_EVERY = 8  # batches between two notes of how far it got
 FEATURES, DONE = "features.npy", "done.json"
 
@@ -64,6 +65,8 @@ class Encoder:
         Which of several networks of one training it is, to be named with every result; "" where there is one.
     device : str or torch.device
         Where it runs: "auto" takes a GPU if there is one.
+    options : mapping, optional
+        Options of the backbone with this name, so that a model's file can say how to build it again.
 
     Attributes
     ----------
@@ -88,13 +91,14 @@ class Encoder:
         pretrained: str = "",
         stage: str = "",
         device: str | torch.device = "auto",
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self.device = usable_device(device)
         self.backbone = backbone
         self.key = ""
         if isinstance(backbone, nn.Module):
             frozen = backbone.eval().requires_grad_(False).to(self.device)
-            about = {"network": _network_hash(frozen), "preprocessing": asdict(preprocessing), "batch": BATCH}
+            about = {"network": network_hash(frozen), "preprocessing": asdict(preprocessing), "batch": BATCH}
             self.key = caches.key(version=VERSION, **about)
             self.backbone = frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.preprocessing = preprocessing
@@ -102,6 +106,7 @@ class Encoder:
         self.binarizer = binarizer
         self.pretrained = pretrained
         self.stage = stage
+        self.options = dict(options or {})
 
     @classmethod
     def from_pretrained(
@@ -112,7 +117,7 @@ class Encoder:
             known = ", ".join(known for known, backbone in BACKBONES.items() if backbone.pretrained)
             raise InputError(f"there is no pretrained backbone {name!r}; there is {known}")
         backbone, own = build_backbone(name, **options), own_preprocessing(name, options)
-        return cls(backbone, own, name=name, pretrained=pretrained_on(name, options), device=device)
+        return cls(backbone, own, name=name, pretrained=pretrained_on(name, options), device=device, options=options)
 
     @classmethod
     def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto", stage: str = "") -> Encoder:
@@ -126,7 +131,23 @@ class Encoder:
             pretrained=pretrained_on(name, trained.backbone_options),
             stage=stage,
             device=device,
+            options=trained.backbone_options,
         )
+
+    @cached_property
+    def weights(self) -> str:
+        """SHA-256 of the network's tensors (docs/format.md); "" for a callable that is not a module."""
+        return weights_hash(self.backbone) if isinstance(self.backbone, nn.Module) else ""
+
+    def with_preprocessing(self, preprocessing: Preprocessing) -> Encoder:
+        """The same network behind another preprocessing."""
+        about = {"name": self.name, "binarizer": self.binarizer, "pretrained": self.pretrained, "stage": self.stage}
+        return Encoder(self.backbone, preprocessing, device=self.device, options=self.options, **about)  # type: ignore[arg-type]
+
+    def batch_size(self, height: int, width: int) -> int:
+        """How many images of a size are encoded at once."""
+        side = self.preprocessing.size
+        return max(1, min(BATCH, PIXELS // (side * side if side else height * width)))
 
     @property
     def tail(self) -> Callable[[int, int], nn.Module] | None:
@@ -167,15 +188,19 @@ class Encoder:
 
     def _encode(self, images: npt.NDArray[np.uint8]) -> Features:
         with torch.inference_mode(), torch_threads():
-            pixels = self.preprocessing(torch.from_numpy(np.array(images)).to(self.device))
+            return self.encode(self.preprocessing(torch.from_numpy(np.array(images)).to(self.device)))
+
+    def encode(self, pixels: torch.Tensor) -> Features:
+        """Features (N, d) of one batch of images (N, C, H, W) that are preprocessed already."""
+        with torch.inference_mode(), torch_threads():
             try:
-                features = self.backbone(pixels).float().cpu().numpy()
+                features = self.backbone(pixels.to(self.device)).float().cpu().numpy()
             except RuntimeError as error:  # such as grey images where the network takes colours
-                shape = " x ".join(map(str, images.shape[1:]))
+                shape = " x ".join(map(str, (*pixels.shape[2:], pixels.shape[1])))
                 raise InputError(f"{self.name} does not accept these images of {shape}: {error}") from None
-        if features.ndim != 2 or len(features) != len(images):
+        if features.ndim != 2 or len(features) != len(pixels):
             raise InputError(
-                f"{self.name} must turn {len(images)} images into features of shape ({len(images)}, d); "
+                f"{self.name} must turn {len(pixels)} images into features of shape ({len(pixels)}, d); "
                 f"got shape {features.shape}"
             )
         if not np.isfinite(features).all():
@@ -234,30 +259,6 @@ def _checked_images(images: Any) -> npt.NDArray[np.uint8]:
 def _batches(n: int, size: int = BATCH) -> Iterator[slice]:
     for begin in range(0, max(n, 1), size):  # no images are one empty batch, which shows the number of features
         yield slice(begin, min(begin + size, n))
-
-
-def _network_hash(network: nn.Module) -> str:
-    """Hash of everything that determines what a network computes, as far as visible from outside.
-
-    This includes its structure, tensors and plain attributes, and the source of classes that are not torch's: after a
-    change to the code of a network, cached features of the old one must not be used. Our own classes have a `VERSION`
-    instead, so that editing a comment does not invalidate the cache.
-    """
-    digest = hashlib.sha256(repr(network).encode())
-    for name, tensor in (*network.named_parameters(), *network.named_buffers()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-    for name, part in network.named_modules():
-        plain = {key: value for key, value in sorted(vars(part).items()) if isinstance(value, int | float | str)}
-        digest.update(f"{name} {plain}".encode())
-    for kind in sorted({type(part) for part in network.modules()}, key=lambda kind: kind.__qualname__):
-        package = kind.__module__.partition(".")[0]
-        if package == "bitreplay":
-            digest.update(f"{kind.__qualname__} {getattr(kind, 'VERSION', 1)}".encode())
-        elif package != "torch":
-            with contextlib.suppress(OSError, TypeError):  # typed into a console
-                digest.update(inspect.getsource(kind).encode())
-    return digest.hexdigest()
 
 
 def _read_progress(folder: Path) -> tuple[int, RowWriter | None]:

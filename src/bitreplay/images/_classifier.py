@@ -1,0 +1,253 @@
+"""ImageClassifier: pictures in, classes out; it learns new classes over time and keeps no picture.
+
+It is the whole flow **images → features → bits → memory/head → class**: an :class:`Encoder` and a
+:class:`GBMClassifier` as one estimator.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from torch import nn
+
+from bitreplay._floor.container import read_file, write_file
+from bitreplay.backbones import Preprocessing
+from bitreplay.classifier import GBMClassifier
+from bitreplay.encoder import Encoder, make_encoder
+from bitreplay.errors import InputError
+from bitreplay.images._file import KIND, from_content, to_content
+from bitreplay.images._frame import Frame
+from bitreplay.images._learned import Learned
+from bitreplay.images._names import check_names
+from bitreplay.images._pictures import Pictures
+from bitreplay.images._summary import summary
+from bitreplay.memory import Label
+
+__all__ = ["ImageClassifier"]
+
+Array = npt.NDArray[Any]
+
+
+class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of pictures that learns new classes over time, without keeping any picture.
+
+    Images may be paths, encoded bytes, Pillow images, uint8 arrays or tensors (height, width, 3) or (N, height, width,
+    3), a column of a Hugging Face data set, or any iterable of these. Threads may predict and save beside one
+    that learns: each answer is that of a state that existed.
+
+    Parameters
+    ----------
+    encoder : str, Encoder or torch.nn.Module
+        What turns pictures into features: a name, with options as in `bitreplay run` ("efficientnet_lite0"), a folder
+        written by `bitreplay train`, an :class:`Encoder`, or a network of your own with its `preprocessing`.
+    classifier : GBMClassifier, optional
+        How classes are learned from features; it is copied and must not be fitted. By default ``GBMClassifier()``.
+    preprocessing : Preprocessing, optional
+        Of a network of your own.
+    image_size : int or (int, int), optional
+        Height and width at which pictures are decoded; by default what the encoder's preprocessing makes of them.
+    device : str
+        Where the encoder runs: "auto" takes a GPU if there is one.
+
+    Attributes
+    ----------
+    classifier_ : GBMClassifier
+        The fitted classifier of features. It is replaced by another one at every change, and never changed.
+    classes_ : ndarray
+        Classes learned so far, sorted.
+    encoder_ : Encoder
+        The encoder.
+
+    Examples
+    --------
+    >>> network = nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten())  # a real one sees more than sixteen patches
+    >>> clf = ImageClassifier(network, GBMClassifier(random_state=0), preprocessing=Preprocessing(size=8))
+    >>> rng = np.random.default_rng(0)
+    >>> dark, light = rng.integers(0, 99, (20, 9, 9, 3), np.uint8), rng.integers(150, 255, (20, 9, 9, 3), np.uint8)
+    >>> clf = clf.partial_fit([*dark, *light], ["night"] * 20 + ["day"] * 20)
+    >>> clf.predict([dark[0], light[0]]).tolist()
+    ['night', 'day']
+    >>> clf.forget("night").classes_.tolist()
+    ['day']
+    """
+
+    _learned: Learned | None = None
+    _blank: Learned | None = None
+
+    def __init__(
+        self,
+        encoder: str | Encoder | nn.Module = "efficientnet_lite0",
+        classifier: GBMClassifier | None = None,
+        *,
+        preprocessing: Preprocessing | None = None,
+        image_size: int | tuple[int, int] | None = None,
+        device: str | torch.device = "auto",
+    ) -> None:
+        self.encoder = encoder
+        self.classifier = classifier
+        self.preprocessing = preprocessing
+        self.image_size = image_size
+        self.device = device
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self, images: Any, labels: Any, *, progress: bool = False) -> ImageClassifier:
+        """Forget everything and learn the classes of some pictures."""
+        return self._learn(self._begun(), images, labels, progress)
+
+    def partial_fit(self, images: Any, labels: Any, *, progress: bool = False) -> ImageClassifier:
+        """Learn new classes, or more pictures of known ones, without the pictures of earlier calls.
+
+        Parameters
+        ----------
+        images : images
+            Read once, batch by batch: at no time are more than a few batches of pictures in memory.
+        labels : array-like, or str
+            One label per picture, or one text for all of them. Texts have at most 255 characters.
+        progress : bool
+            Show a bar on the terminal.
+        """
+        return self._learn(None, images, labels, progress)
+
+    def partial_fit_features(self, features: Any, labels: Any) -> ImageClassifier:
+        """Learn from features that :meth:`features` returned."""
+        return self._learn_features(None, features, check_names(labels, len(features)))
+
+    def _learn(self, begun: Learned | None, images: Any, labels: Any, progress: bool) -> ImageClassifier:
+        pictures = Pictures(images)
+        labels = check_names(labels, len(pictures))
+        features = (begun or self._present()).features(pictures, "learning", progress, len(labels))
+        return self._learn_features(begun, features, labels)
+
+    def _learn_features(self, begun: Learned | None, features: Any, labels: Any) -> ImageClassifier:
+        with self._writing():
+            before = begun or self._present()
+            self._learned = before.changed(lambda classifier: classifier.partial_fit(features, labels), labels)
+        return self
+
+    def forget(self, label: Label) -> ImageClassifier:
+        """Remove a class: its prototypes, count and label."""
+        with self._writing():
+            self._learned = self._now().changed(lambda classifier: classifier.forget(label))
+        return self
+
+    def merge(self, other: ImageClassifier) -> ImageClassifier:
+        """Add the classes of another one with the same encoder and thresholds: of a copy that learned elsewhere."""
+        if not isinstance(other, ImageClassifier):
+            raise InputError(f"only an ImageClassifier can be merged; got a {type(other).__name__}")
+        theirs = other._now()
+        with self._writing():
+            self._learned = self._now().merged(theirs)
+        return self
+
+    # ------------------------------------------------------------------ deciding
+
+    def predict(self, images: Any) -> Array:
+        """The class of every picture, or `unknown` where the classifier rejects it."""
+        return np.asarray(self._now().classifier.predict(self.features(images)))
+
+    def predict_proba(self, images: Any) -> Array:
+        """Probability of every class, in the order of `classes_`."""
+        return self._now().classifier.predict_proba(self.features(images))
+
+    def features(self, images: Any, *, progress: bool = False) -> npt.NDArray[np.float32]:
+        """Features (N, d) of pictures: what `classifier_` takes."""
+        pictures = Pictures(images)
+        return self._present().features(pictures, "encoding", progress, len(pictures))
+
+    # ------------------------------------------------------------------ files and state
+
+    def save(self, path: str | os.PathLike[str], *, weights: bool = False) -> None:
+        """Write classifier, preprocessing, and which encoder it is, to one file (docs/format.md), atomically.
+
+        Parameters
+        ----------
+        path : path
+            Where to; ours end in `.bitreplay`.
+        weights : bool
+            Also store the encoder's weights, so that the file is all that is needed.
+        """
+        write_file(path, KIND, *to_content(self._now(), weights=weights))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        encoder: str | Encoder | nn.Module | None = None,
+        *,
+        device: str | torch.device = "auto",
+    ) -> ImageClassifier:
+        """Read a classifier. Its encoder is made by its name unless one is given; other weights are refused."""
+        learned = from_content(*read_file(path), os.fspath(path), encoder, device)
+        frame, options = learned.frame, learned.classifier.get_params(deep=False)
+        clf = cls(learned.encoder, GBMClassifier(**options), image_size=(frame.height, frame.width), device=device)
+        clf._learned = learned
+        return clf
+
+    def describe(self) -> dict[str, Any]:
+        """Classes with their counts, bytes and times, and the encoder, as plain values."""
+        return self._now().describe()
+
+    def summary(self) -> str:
+        """The same as a table."""
+        return summary(self.describe())
+
+    @property
+    def encoder_(self) -> Encoder:
+        """The encoder; made at its first use."""
+        return self._present().encoder
+
+    @property
+    def classifier_(self) -> GBMClassifier:
+        """The fitted classifier of features; every change puts another one in its place."""
+        return self._now("classifier_").classifier
+
+    @property
+    def classes_(self) -> Array:
+        """Classes learned so far, sorted."""
+        return self._now("classes_").classifier.classes_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learned is not None
+
+    def _now(self, attribute: str = "classifier_") -> Learned:
+        """What is known at this moment: everything that a call does is done with this one object."""
+        if self._learned is None:
+            raise NotFittedError(f"this ImageClassifier has learned nothing yet: it has no {attribute}")
+        return self._learned
+
+    def _present(self) -> Learned:
+        """What is known, or is there to begin with."""
+        if self._learned is not None:
+            return self._learned
+        with self._writing():
+            if self._blank is None:
+                self._blank = self._begun()
+            return self._blank
+
+    def _begun(self) -> Learned:
+        encoder = make_encoder(self.encoder, self.preprocessing, self.device)
+        return Learned.begun(encoder, Frame.of(encoder, self.image_size), self.classifier)
+
+    def set_params(self, **parameters: Any) -> ImageClassifier:
+        """As in scikit-learn; what was made of other parameters before anything was learned is made again."""
+        super().set_params(**parameters)
+        self._blank = None
+        return self
+
+    def _writing(self) -> threading.RLock:
+        """The lock for learning threads. It belongs to the object, not to its state: copies and files have none."""
+        lock: threading.RLock = self.__dict__.setdefault("_lock", threading.RLock())  # atomic, so that all get one
+        return lock
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_lock", None)
+        return state
