@@ -22,13 +22,14 @@ from bitreplay.commands._memory import memory
 from bitreplay.commands._report import report
 from bitreplay.commands._reproduce import reproduce
 from bitreplay.commands._run import run
+from bitreplay.commands._serve import serve, studio
 from bitreplay.commands._train import train
 
 __all__ = ["COMMANDS", "make_app"]
 
 COMMANDS = {
     function.__name__: function
-    for function in (demo, run, compare, reproduce, train, report, memory, export, data, cache)
+    for function in (demo, run, compare, reproduce, train, report, memory, export, data, cache, serve, studio)
 }
 
 

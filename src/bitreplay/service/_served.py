@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bitreplay._floor.container import read_file
 from bitreplay._floor.files import write_bytes
 from bitreplay._floor.locks import file_lock
 from bitreplay.classifier import GBMClassifier
@@ -161,6 +162,13 @@ class ServedModel:
             return self._past[-1].change
         return None
 
+    def warm_up(self) -> None:
+        """Do once what the first request would wait for: kernels are loaded, the network runs."""
+        noise = np.random.default_rng(0).integers(0, 256, (10, 32, 32, 3), dtype=np.uint8)
+        features = self.now.model.features(noise)
+        two = np.arange(10) % 2
+        GBMClassifier(random_state=0).fit(features, two).partial_fit(features, two).predict_proba(features[:1])
+
     # ------------------------------------------------------------------ deciding
 
     def predict(self, images: Sequence[Image]) -> tuple[Moment, Decision]:
@@ -247,7 +255,7 @@ class ServedModel:
             model = copy.copy(before.model)  # shares what is learned, which never changes, and the encoder
             held = change(model, before)
             started = time.perf_counter()
-            model.save(self.path)
+            model.save(self.path, weights=_has_weights(self.path))
             saved = time.perf_counter() - started
             if self._past.maxlen:
                 self._past.append(Past(what, content, before.held))
@@ -288,6 +296,13 @@ class ServedModel:
 
 def _named(images: Sequence[Image]) -> list[dict[str, Any]]:
     return [{"path": image.name, "bytes": image.content} for image in images]
+
+
+def _has_weights(path: Path) -> bool:
+    """Whether a file holds its encoder's weights, which it then keeps."""
+    with contextlib.suppress(FileNotFoundError):
+        return any(name.startswith("encoder.") for name in read_file(path)[1])
+    return False
 
 
 def _label_for(name: str, moment: Moment) -> Label:
