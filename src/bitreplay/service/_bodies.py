@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
@@ -15,7 +16,7 @@ from bitreplay.service._limits import Limits
 from bitreplay.service._problems import Problem
 from bitreplay.service._served import Image
 
-__all__ = ["Form", "check_name", "read_form"]
+__all__ = ["Form", "check_name", "given_name", "read_form"]
 
 FIELDS = 8  # ours: words beside the pictures; we know of three
 WORD_BYTES = 4096
@@ -37,13 +38,15 @@ class _InMemory(MultiPartParser):
 
 
 async def read_form(request: Request, body: bytes, limits: Limits) -> Form:
-    """Pictures and words of a request: `multipart/form-data`, `application/json` for words, or `image/...`."""
+    """Pictures and words of a request: `multipart/form-data`, `image/...`, or words only, as a form or JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     form = Form(words={name: value for name, value in request.query_params.items()})
     if kind == "multipart/form-data":
         await _read_parts(form, request.headers, body, limits)
     elif kind == "application/json":
         form.words |= _words(body)
+    elif kind == "application/x-www-form-urlencoded":
+        form.words |= _pairs(body)
     elif kind.startswith("image/") or kind == "application/octet-stream":
         form.images.append(Image("of the request", body))
     elif body:
@@ -88,6 +91,13 @@ async def _read_parts(form: Form, headers: Headers, body: bytes, limits: Limits)
         await parts.close()
 
 
+def _pairs(body: bytes) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(body.decode(), max_num_fields=FIELDS))
+    except ValueError:
+        raise Problem(400, "the form cannot be read", f"expected at most {FIELDS} fields in UTF-8") from None
+
+
 def _words(body: bytes) -> dict[str, str]:
     try:
         content = json.loads(body)
@@ -98,7 +108,14 @@ def _words(body: bytes) -> dict[str, str]:
     return {name: str(value) for name, value in content.items()}
 
 
-def check_name(words: dict[str, str]) -> str:
+def given_name(words: Mapping[str, str]) -> str:
+    """The name that a request asks for, whatever it is."""
+    if not words.get("label"):
+        raise Problem(422, "the class has no name", "send its name as the field `label`")
+    return words["label"]
+
+
+def check_name(words: Mapping[str, str]) -> str:
     """The name of a class, as a page and a terminal can show it. It is only ever shown: no path or markup is made of it.
 
     Examples
@@ -106,9 +123,9 @@ def check_name(words: dict[str, str]) -> str:
     >>> check_name({"label": " mug "})
     'mug'
     """
-    name = words.get("label", "").strip()
+    name = given_name(words).strip()
     if not name:
-        raise Problem(422, "the class has no name", "send its name as the field `label`")
+        raise Problem(422, "the class has no name", "its name must have a character that is not a space")
     if len(name) > LONGEST_NAME:
         raise Problem(422, "the name is too long", f"a class's name has at most {LONGEST_NAME} characters; got {len(name)}")
     if printable(name, keep="") != name:

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from bitreplay import __version__
 from bitreplay.device import export_c
-from bitreplay.service._bodies import check_name, read_form
+from bitreplay.service._bodies import check_name, given_name, read_form
 from bitreplay.service._kept import class_size, kept_of
 from bitreplay.service._limits import Limits, Traffic
 from bitreplay.service._metrics import Metrics
@@ -110,7 +110,7 @@ class Routes:
         """A class."""
         async with self.traffic.body(request.scope, request.receive) as body:
             form = await read_form(request, body, self.limits)
-            name = form.words.get("label", "")
+            name = given_name(form.words)
             freed = await self._finish(lambda: self.served.forget(name))
         self.metrics.count("changes")
         return JSONResponse(
@@ -141,7 +141,7 @@ class Routes:
     async def kept(self, request: Request) -> Response:
         """What is kept of a class."""
         moment = self.served.now
-        label = moment.label(request.query_params.get("label", ""))
+        label = moment.label(given_name(request.query_params))
         assert moment.classifier is not None  # it has the label
         return JSONResponse(await self._in(self._predicting, kept_of, moment.classifier.memory_, label))
 
