@@ -24,7 +24,10 @@ BOUNDARY = "the-boundary"
 
 def form(words: dict[str, str], images: list[bytes]) -> bytes:
     parts = [f'Content-Disposition: form-data; name="{name}"\r\n\r\n{word}'.encode() for name, word in words.items()]
-    parts += [b'Content-Disposition: form-data; name="image"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n' + image for image in images]
+    parts += [
+        b'Content-Disposition: form-data; name="image"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n' + image
+        for image in images
+    ]
     line = f"--{BOUNDARY}\r\n".encode()
     return b"".join(line + part + b"\r\n" for part in parts) + f"--{BOUNDARY}--\r\n".encode()
 
@@ -32,7 +35,9 @@ def form(words: dict[str, str], images: list[bytes]) -> bytes:
 def ask(address: str, method: str, path: str, body: bytes | None = None) -> tuple[int, dict[str, object]]:
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=60)
     try:
-        connection.request(method, path, body, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"} if body else {})
+        connection.request(
+            method, path, body, {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"} if body else {}
+        )
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
     finally:
@@ -94,7 +99,9 @@ def test_a_head_that_does_not_come_is_not_waited_for(start: bytes, impatient: st
 def test_a_body_that_does_not_come_is_refused(pace: str, impatient: str) -> None:
     stop = threading.Event()
     with connected(impatient) as client:
-        client.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\nContent-Length: 9999\r\n\r\nabc")
+        client.sendall(
+            b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\nContent-Length: 9999\r\n\r\nabc"
+        )
         sender = threading.Thread(target=dribble, args=(client, b"a" if pace == "dribbles" else b"", stop))
         sender.start()
         said, seconds = taken(client)
@@ -107,17 +114,21 @@ def test_a_body_that_does_not_come_is_refused(pace: str, impatient: str) -> None
 
 def test_a_client_that_does_not_take_its_answers_is_left(impatient: str) -> None:
     request = b"GET /page/studio.css HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    with connected(impatient) as client:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    with client:
+        place = urlsplit(impatient)
+        client.connect((place.hostname, place.port))
         client.settimeout(1)
-        begun = time.monotonic()
-        with pytest.raises(OSError):  # noqa: PT011 - whichever way the connection ends
-            while time.monotonic() - begun < 30:
-                try:
-                    client.sendall(request * 50)
-                except TimeoutError:
-                    continue
-    assert time.monotonic() - begun < 25
+        begun, ended = time.monotonic(), False
+        while not ended and time.monotonic() - begun < 60:
+            try:
+                client.send(request)
+            except TimeoutError:
+                continue
+            except OSError:  # whichever way the connection ends
+                ended = True
+    assert ended
     assert ask(impatient, "GET", "/health")[0] == 200
 
 
@@ -129,7 +140,7 @@ def test_a_client_that_does_not_take_its_answers_is_left(impatient: str) -> None
         b"GET / HTTP/1.1\r\n\r\n",
         b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
         b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 1_000_000 + b"\r\n\r\n",
         b"GET / HTTP/1.0\r\n\r\n",
     ],
 )
@@ -142,7 +153,9 @@ def test_what_is_not_http_is_refused(sent: bytes, impatient: str) -> None:
 
 def test_a_body_without_end_is_cut_off(impatient: str) -> None:
     with connected(impatient) as client:
-        client.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n")
+        client.sendall(
+            b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
         sent = 0
         try:
             while sent < 50_000_000:
@@ -156,7 +169,8 @@ def test_a_body_without_end_is_cut_off(impatient: str) -> None:
 
 def test_two_hundred_at_once_while_classes_come_and_go(tmp_path: Path) -> None:
     """Every answer is that of a state that existed: its classes are those of its version."""
-    with running(tmp_path / "a.bitreplay") as (address, _):
+    path = tmp_path / "a.bitreplay"
+    with running(path) as (address, process):
         states: dict[object, set[str]] = {}
         for colour in ("red", "green"):
             note(states, learn(address, colour, colour))
@@ -171,6 +185,15 @@ def test_two_hundred_at_once_while_classes_come_and_go(tmp_path: Path) -> None:
                 note(states, learn(address, "blue", "blue", 6))
                 note(states, ask(address, "POST", "/v1/forget", form({"label": "blue"}, [])))
             found = [answer.result() for answer in answers]
+            under_way = threads.submit(learn, address, "last", "grey", 100)
+            time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)  # what is under way is finished, and then it ends
+            try:
+                last = under_way.result()[0]
+            except (OSError, http.client.HTTPException):
+                last = None  # the signal was there before the request
+        assert process.wait(30) == 0
+    assert ("last" in ImageClassifier.load(path, encoder()).classes_) == (last == 200)
     assert {status for status, _ in found} == {200}
     for _, answer in found:
         (prediction,) = answer["predictions"]  # type: ignore[misc]
@@ -184,12 +207,12 @@ def note(states: dict[object, set[str]], changed: tuple[int, dict[str, object]])
     states[answer["model"]["version"]] = {one["label"] for one in answer["classes"]}  # type: ignore[index,attr-defined]
 
 
-@pytest.mark.parametrize("round_", range(times(2, 20)))
+@pytest.mark.parametrize("round_", range(times(1, 20)))
 def test_a_kill_loses_at_most_the_call_under_way(round_: int, tmp_path: Path) -> None:
     path = tmp_path / "a.bitreplay"
     told: list[str] = []
     with running(path) as (address, process):
-        killer = threading.Timer(0.4 + 0.17 * round_, process.kill)
+        killer = threading.Timer(0.5 + 0.17 * round_, process.kill)
         killer.start()
         try:
             for number in range(1000):
@@ -202,20 +225,3 @@ def test_a_kill_loses_at_most_the_call_under_way(round_: int, tmp_path: Path) ->
     saved = ImageClassifier.load(path, encoder()).classifier_.memory_.labels if path.exists() else ()
     assert list(saved[: len(told)]) == told
     assert len(saved) <= len(told) + 1
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_when_told_to_after_what_is_under_way(number: signal.Signals, tmp_path: Path) -> None:
-    path = tmp_path / "a.bitreplay"
-    with running(path) as (address, process):
-        with ThreadPoolExecutor(1) as threads:
-            under_way = threads.submit(learn, address, "red", "red", 100)
-            time.sleep(0.05)
-            process.send_signal(number)
-            status = None
-            try:
-                status = under_way.result()[0]
-            except (OSError, http.client.HTTPException):
-                pass  # the signal was there before the request
-        assert process.wait(30) == 0
-    assert (status == 200) == path.exists()

@@ -33,8 +33,12 @@ def _plant(draw: ImageDraw.ImageDraw) -> None:
         for step in range(41):  # there along one side and back along the other
             along = step / 20 if step <= 20 else 2 - step / 20
             aside = (62 if step <= 20 else -62) * math.sin(math.pi * along) ** 0.8
-            leaf.append((450 + length * along * math.sin(angle) + aside * math.cos(angle),
-                         510 - length * along * math.cos(angle) + aside * math.sin(angle)))
+            leaf.append(
+                (
+                    450 + length * along * math.sin(angle) + aside * math.cos(angle),
+                    510 - length * along * math.cos(angle) + aside * math.sin(angle),
+                )
+            )
         draw.polygon(leaf, fill=(58, green, 84))
         draw.line([(450, 510), leaf[20]], fill=(44, green - 34, 64), width=5)
     draw.polygon([(300, 490), (600, 490), (560, 720), (340, 720)], fill=(224, 208, 184))
@@ -90,12 +94,16 @@ def frames(name: str, count: int = 40, seed: int = 0) -> Iterator[Image.Image]:
         shadow.paste((40, 26, 12, 110), (24, 18), thing.getchannel("A"))
         thing = Image.alpha_composite(shadow.filter(ImageFilter.GaussianBlur(18)), thing)
         side = round(470 * (1 + 0.12 * math.sin(2 * step)))
-        thing = thing.rotate(9 * math.sin(step), Image.Resampling.BICUBIC).resize((side, side), Image.Resampling.LANCZOS)
+        thing = thing.rotate(9 * math.sin(step), Image.Resampling.BICUBIC).resize(
+            (side, side), Image.Resampling.LANCZOS
+        )
         place = (round(320 - side / 2 + 34 * math.sin(step)), round(250 - side / 2 + 10 * math.cos(step)))
         scene = background.convert("RGBA")
         scene.alpha_composite(thing, place) if min(place) >= 0 else scene.paste(thing, place, thing)
         light = 1 + 0.05 * math.sin(3 * step)
-        pixels = np.asarray(scene.convert("RGB")).astype(np.float32) * light + generator.normal(0, 3, (HEIGHT, WIDTH, 1))
+        pixels = np.asarray(scene.convert("RGB")).astype(np.float32) * light + generator.normal(
+            0, 3, (HEIGHT, WIDTH, 1)
+        )
         yield Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
 
 

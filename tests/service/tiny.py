@@ -49,7 +49,9 @@ def pictures(colour: str, count: int = 20, first: int = 0) -> list[tuple[str, tu
 
 
 @contextmanager
-def running(*arguments: str | os.PathLike[str], program: str = "tests.service.tiny") -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def running(
+    *arguments: str | os.PathLike[str], program: str = "tests.service.tiny"
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The service in a process of its own: its address and the process, which is ended in the end."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", program, *map(os.fspath, arguments)]

@@ -125,8 +125,12 @@ def _run(
         known = len(served.now.labels)
 
         def started() -> None:
-            console.print(f"{served.path.name}: {known} {'class' if known == 1 else 'classes'}; {served.now.model.encoder_.name}")
-            console.print(f"{'the page' if page else 'the service'}: {opened if page else url + '/docs'}   (Ctrl-C ends it)")
+            console.print(
+                f"{served.path.name}: {known} {'class' if known == 1 else 'classes'}; {served.now.model.encoder_.name}"
+            )
+            console.print(
+                f"{'the page' if page else 'the service'}: {opened if page else url + '/docs'}   (Ctrl-C ends it)"
+            )
             console.file.flush()  # for whoever waits for this line in a pipe
             if browser:
                 threading.Thread(target=webbrowser.open, args=(opened,), daemon=True).start()

@@ -72,7 +72,8 @@ def make_app(
     app = Starlette(
         routes=_table(routes, page),
         lifespan=lifespan,
-        exception_handlers={kind: _failed for kind in (Problem, BitreplayError, OSError, Exception)} | {HTTPException: _refused},
+        exception_handlers={kind: _failed for kind in (Problem, BitreplayError, OSError, Exception)}
+        | {HTTPException: _refused},
     )
     counted = _Counted(app, routes)
     return Guard(counted, address=address, names=names, token=token, public=PUBLIC)

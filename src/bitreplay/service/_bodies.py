@@ -58,7 +58,9 @@ async def read_form(request: Request, body: bytes, limits: Limits) -> Form:
     for image in form.images:
         if len(image.content) > limits.image_bytes:
             raise Problem(
-                413, "a picture is too large", f"{image.name} has {len(image.content):,} bytes, at most {limits.image_bytes:,} are taken"
+                413,
+                "a picture is too large",
+                f"{image.name} has {len(image.content):,} bytes, at most {limits.image_bytes:,} are taken",
             )
     return form
 
@@ -75,7 +77,9 @@ async def _read_parts(form: Form, headers: Headers, body: bytes, limits: Limits)
         raise Problem(
             413 if too_many else 400,
             "the form has too many parts" if too_many else "the form cannot be read",
-            f"{error.message.rstrip('.')}; at most {limits.images} pictures are taken at once" if too_many else error.message,
+            f"{error.message.rstrip('.')}; at most {limits.images} pictures are taken at once"
+            if too_many
+            else error.message,
         ) from None
     except (KeyError, ValueError, AssertionError):
         raise Problem(400, "the form cannot be read", "it is not multipart/form-data as RFC 7578 has it") from None
@@ -102,9 +106,9 @@ def _words(body: bytes) -> dict[str, str]:
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
-        raise Problem(400, "the JSON cannot be read", "expected an object such as {\"label\": \"mug\"}") from None
+        raise Problem(400, "the JSON cannot be read", 'expected an object such as {"label": "mug"}') from None
     if not isinstance(content, dict) or not all(isinstance(value, str | bool | int) for value in content.values()):
-        raise Problem(400, "the JSON cannot be used", "expected an object such as {\"label\": \"mug\"}")
+        raise Problem(400, "the JSON cannot be used", 'expected an object such as {"label": "mug"}')
     return {name: str(value) for name, value in content.items()}
 
 
@@ -127,7 +131,11 @@ def check_name(words: Mapping[str, str]) -> str:
     if not name:
         raise Problem(422, "the class has no name", "its name must have a character that is not a space")
     if len(name) > LONGEST_NAME:
-        raise Problem(422, "the name is too long", f"a class's name has at most {LONGEST_NAME} characters; got {len(name)}")
+        raise Problem(
+            422, "the name is too long", f"a class's name has at most {LONGEST_NAME} characters; got {len(name)}"
+        )
     if printable(name, keep="") != name:
-        raise Problem(422, "the name cannot be shown", f"{printable(name, keep='')!r} has characters that cannot be seen")
+        raise Problem(
+            422, "the name cannot be shown", f"{printable(name, keep='')!r} has characters that cannot be seen"
+        )
     return name

@@ -115,6 +115,8 @@ class Guard:
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self._is_ours(host):
             raise Problem(421, "this is another host", f"this service does not answer for the host {host[:100]!r}")
+        if "content-length" in headers and "transfer-encoding" in headers:
+            raise Problem(400, "the request is ambiguous", "it says in two ways where it ends")
         origins = headers.getlist("origin")
         if any(_place(origin) != host.lower() for origin in origins):
             raise Problem(403, "the request comes from another site", "pages of other sites may not use this service")
@@ -140,7 +142,9 @@ class Guard:
             return False
 
     def _is_public(self, path: str) -> bool:
-        return any(path == known or (len(known) > 1 and known[-1] == "/" and path.startswith(known)) for known in self._public)
+        return any(
+            path == known or (len(known) > 1 and known[-1] == "/" and path.startswith(known)) for known in self._public
+        )
 
 
 def _place(origin: str) -> str:
@@ -153,4 +157,8 @@ def _place(origin: str) -> str:
 
 def _is_visit(scope: Scope, headers: Headers) -> bool:
     """Whether somebody follows a link to a page here, which is no request of that other site."""
-    return scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return (
+        scope["method"] == "GET"
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )

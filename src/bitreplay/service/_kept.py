@@ -43,7 +43,10 @@ def kept_of(memory: BinaryMemory, label: Label) -> dict[str, Any]:
         "bits_per_value": memory.bits,
         "width": memory.n_features,
         "prototypes": [
-            {"weight": round(float(mixture.weights[row]), 4), "shades": base64.b64encode(shades[row].tobytes()).decode()}
+            {
+                "weight": round(float(mixture.weights[row]), 4),
+                "shades": base64.b64encode(shades[row].tobytes()).decode(),
+            }
             for row in heaviest
         ],
     }

@@ -116,4 +116,6 @@ class Traffic:
 
     def _too_large(self) -> Problem:
         most = self.limits.body_bytes
-        return Problem(413, "the request is too large", f"at most {most:,} bytes are taken; send fewer pictures at once")
+        return Problem(
+            413, "the request is too large", f"at most {most:,} bytes are taken; send fewer pictures at once"
+        )

@@ -14,20 +14,32 @@ Json = dict[str, Any]
 
 LABEL: Json = {"type": "string", "maxLength": 255, "description": "The name of a class."}
 COUNT: Json = {"type": "integer", "minimum": 0}
-IMAGES: Json = {"type": "array", "items": {"type": "string", "format": "binary"}, "description": "Pictures: JPEG, PNG, WebP, GIF, BMP, TIFF."}
+IMAGES: Json = {
+    "type": "array",
+    "items": {"type": "string", "format": "binary"},
+    "description": "Pictures: JPEG, PNG, WebP, GIF, BMP, TIFF.",
+}
 TOKEN: list[Json] = [{"token": []}]
 
 SCHEMAS: Json = {
     "Problem": {
         "type": "object",
         "description": "RFC 9457. `detail` says what was wrong and what is expected.",
-        "properties": {"type": {"type": "string"}, "title": {"type": "string"}, "status": COUNT, "detail": {"type": "string"}},
+        "properties": {
+            "type": {"type": "string"},
+            "title": {"type": "string"},
+            "status": COUNT,
+            "detail": {"type": "string"},
+        },
     },
     "Guess": {"type": "object", "properties": {"label": LABEL, "probability": {"type": "number"}}},
     "Prediction": {
         "type": "object",
         "properties": {
-            "label": {"type": ["string", "null"], "description": "The class, or null if the picture shows none of them."},
+            "label": {
+                "type": ["string", "null"],
+                "description": "The class, or null if the picture shows none of them.",
+            },
             "known": {"type": "boolean"},
             "top": {"type": "array", "items": {"$ref": "#/components/schemas/Guess"}},
         },
@@ -72,7 +84,9 @@ def _answer(schema: Json | None, words: str, kind: str = "application/json") -> 
 def _form(properties: Json, required: list[str]) -> Json:
     return {
         "required": True,
-        "content": {"multipart/form-data": {"schema": {"type": "object", "properties": properties, "required": required}}},
+        "content": {
+            "multipart/form-data": {"schema": {"type": "object", "properties": properties, "required": required}}
+        },
     }
 
 
@@ -116,7 +130,15 @@ PATHS: Json = {
             "Learn a class, or more pictures of one",
             "curl -F label=mug -F image=@1.jpg -F image=@2.jpg http://127.0.0.1:8000/v1/learn",
             _answer(
-                _changed({"label": LABEL, "learned": COUNT, "held_back": COUNT, "bytes": COUNT, "milliseconds": {"type": "object"}}),
+                _changed(
+                    {
+                        "label": LABEL,
+                        "learned": COUNT,
+                        "held_back": COUNT,
+                        "bytes": COUNT,
+                        "milliseconds": {"type": "object"},
+                    }
+                ),
                 "What it cost, and what is known now. The file is saved.",
             ),
             requestBody=_form(
@@ -175,7 +197,10 @@ PATHS: Json = {
     },
     "/health": {
         "get": _operation(
-            "Whether the service answers", "curl http://127.0.0.1:8000/health", _answer({"type": "object"}, "It does."), token=False
+            "Whether the service answers",
+            "curl http://127.0.0.1:8000/health",
+            _answer({"type": "object"}, "It does."),
+            token=False,
         )
     },
     "/metrics": {

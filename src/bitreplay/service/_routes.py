@@ -113,9 +113,7 @@ class Routes:
             name = given_name(form.words)
             freed = await self._finish(lambda: self.served.forget(name))
         self.metrics.count("changes")
-        return JSONResponse(
-            {"label": name, "bytes_freed": freed, **await self._in(self._predicting, self._state)}
-        )
+        return JSONResponse({"label": name, "bytes_freed": freed, **await self._in(self._predicting, self._state)})
 
     async def undo(self, request: Request) -> Response:
         """The last change."""
@@ -161,7 +159,10 @@ class Routes:
 
         def zipped() -> bytes:
             content = io.BytesIO()
-            with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive,
+            ):
                 export_c(classifier, folder, features="float32")
                 for path in sorted(Path(folder).iterdir()):
                     archive.write(path, f"device/{path.name}")
@@ -191,16 +192,20 @@ def _described(moment: Moment, served: ServedModel) -> dict[str, Any]:
     classifier = moment.classifier
     judged = {} if classifier is None else moment.held.judged(classifier)
     memory = None if classifier is None else classifier.memory_
-    classes = [
-        {
-            "label": str(label),
-            "samples": memory.count(label),
-            "prototypes": size,
-            "bytes": class_size(memory, label),
-            "held_back": dict(zip(("recognised", "of"), judged.get(label, (0, 0)), strict=True)),
-        }
-        for label, size in zip(memory.labels, memory.sizes, strict=True)
-    ] if memory is not None else []
+    classes = (
+        [
+            {
+                "label": str(label),
+                "samples": memory.count(label),
+                "prototypes": size,
+                "bytes": class_size(memory, label),
+                "held_back": dict(zip(("recognised", "of"), judged.get(label, (0, 0)), strict=True)),
+            }
+            for label, size in zip(memory.labels, memory.sizes, strict=True)
+        ]
+        if memory is not None
+        else []
+    )
     return {
         "model": {
             "file": served.path.name,
@@ -216,7 +221,9 @@ def _described(moment: Moment, served: ServedModel) -> dict[str, Any]:
 def _number(words: dict[str, str], name: str, default: int, least: int, most: int) -> int:
     word = words.get(name, str(default))
     if not (word.isascii() and word.isdigit() and len(word) < 9 and least <= int(word) <= most):
-        raise Problem(422, f"{name} cannot be used", f"{name} must be an integer of {least} to {most}; got {word[:20]!r}")
+        raise Problem(
+            422, f"{name} cannot be used", f"{name} must be an integer of {least} to {most}; got {word[:20]!r}"
+        )
     return int(word)
 
 

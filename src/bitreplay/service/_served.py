@@ -198,7 +198,10 @@ class ServedModel:
             held = before.held.with_more(label, features[aside])
             _calibrate(model.classifier_, held)
             learned = time.perf_counter() - started
-            size[:] = 0 if before.classifier is None else before.classifier.memory_.nbytes, model.classifier_.memory_.nbytes
+            size[:] = (
+                0 if before.classifier is None else before.classifier.memory_.nbytes,
+                model.classifier_.memory_.nbytes,
+            )
             return held
 
         saved = self._change(f"learning {name!r}", change)

@@ -108,11 +108,13 @@ def _protocol(limits: Limits) -> type[H11Protocol]:
 
     class Patient(H11Protocol):
         _head: Any = None
-        _stuck: Any = None
+        _watch: Any = None
+        _unsent = 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._wait_for_head()
+            self._look_after()
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -125,18 +127,19 @@ def _protocol(limits: Limits) -> type[H11Protocol]:
             self._stop("_head")
             super().on_response_complete()
 
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._stuck = self._stuck or self.loop.call_later(limits.pause_seconds, self.transport.abort)
-
-        def resume_writing(self) -> None:
-            super().resume_writing()
-            self._stop("_stuck")
-
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop("_head")
-            self._stop("_stuck")
+            self._stop("_watch")
             super().connection_lost(exc)
+
+        def _look_after(self) -> None:
+            """End the connection if nothing of what is to be sent was taken since the last look."""
+            unsent = self.transport.get_write_buffer_size()
+            if unsent and unsent == self._unsent:
+                self.transport.abort()
+            else:
+                self._unsent = unsent
+                self._watch = self.loop.call_later(limits.pause_seconds, self._look_after)
 
         def _wait_for_head(self) -> None:
             if self._head is None:
