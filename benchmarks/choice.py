@@ -12,6 +12,7 @@ from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, PackedBits
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.gbm._choice import split
+from bitreplay.gbm._deciding import Open, judged
 from problems import parse
 
 SHAPES = ((2, 10), (2, 50), (5, 10), (5, 25), (5, 100), (10, 10), (10, 30), (20, 10), (20, 50))  # classes, samples
@@ -39,7 +40,7 @@ def main() -> None:
             state = GBMState.empty(GBMOptions(calibrate=False), Identity(), Fingerprint(n_features), draw)
             parts = split(samples, draw)
             held = parts.n_held
-            head, _ = state._judged(parts, True, False, False)
+            head = judged(state, parts, Open(options=True)).head
             decided = [GBMOptions(head=one, calibrate=False) for one in (head, head.decided(blend=0.8, ridge=0.05))]
             ends = [
                 GBMState.empty(options, Identity(), Fingerprint(n_features), draw).learned(samples)

@@ -79,7 +79,7 @@ def test_tensors_that_are_only_views_are_read() -> None:
 def test_a_label_for_unknown_that_is_none(unknown: Any) -> None:
     with pytest.raises(InputError, match="unknown must be a label"):
         GBMClassifier(unknown=unknown).fit(X, Y)
-    clf = GBMClassifier(1, random_state=0, reject=0.9).fit(X, Y)
+    clf = GBMClassifier(1, random_state=0, refuse=0.1).fit(X, Y)
     clf.unknown = unknown
     with pytest.raises(InputError, match="unknown must be a label"):
         clf.predict(X)

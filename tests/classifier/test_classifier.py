@@ -137,6 +137,7 @@ def test_the_head_after_forgetting_does_not_depend_on_the_class(digits):
     assert np.allclose(with_three.decision_function(test), without.decision_function(test))
 
 
+@pytest.mark.filterwarnings("ignore:reject is deprecated")
 def test_rejection_answers_unknown_for_strangers_and_seldom_for_known_classes(digits):
     train, test, y_train, y_test = digits
     known = y_train < 8
@@ -153,7 +154,7 @@ def test_rejection_answers_unknown_for_strangers_and_seldom_for_known_classes(di
 def test_labels_that_mean_nothing_leave_no_confidence():
     """Calibrated on samples that it has learned from, the classifier would be sure of itself."""
     rng = np.random.default_rng(0)
-    clf = GBMClassifier(reject=0.5, random_state=0).fit(rng.normal(size=(200, 100)), rng.integers(2, size=200))
+    clf = GBMClassifier(random_state=0).fit(rng.normal(size=(200, 100)), rng.integers(2, size=200))
     assert clf.predict_proba(rng.normal(size=(200, 100))).max(1).mean() < 0.7
 
 
@@ -265,6 +266,7 @@ def test_one_more_sample_does_not_harm_a_known_class(digits):
     assert (clf.predict(test[y_test == 3]) == 3).mean() > before - 0.15
 
 
+@pytest.mark.filterwarnings("ignore:reject is deprecated")
 def test_rejection_is_calibrated_at_the_first_call_that_allows_it(digits):
     train, test, y_train, y_test = digits
     clf = days(GBMClassifier(p=4, reject=0.5, random_state=0), train, y_train, [0])

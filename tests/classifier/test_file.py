@@ -30,9 +30,11 @@ def rows(*labels):
         {"head": Replay(hidden=(20,), epochs=2)},
         {"binarizer": Heaviside(64, f=2, generator=torch.Generator().manual_seed(0))},
         {"reject": 0.8, "encoder_name": "pixels", "unknown": 99},
+        {"p": 4, "refuse": 0.1, "refuse_by": "both"},
     ],
-    ids=["closed_form", "bayes", "replay", "mlp", "heaviside", "reject"],
+    ids=["closed_form", "bayes", "replay", "mlp", "heaviside", "reject", "refuse"],
 )
+@pytest.mark.filterwarnings("ignore:reject is deprecated")
 def test_learning_goes_on_after_a_reload_as_without(tmp_path, options):
     clf = GBMClassifier(random_state=0, **options).partial_fit(*rows(0, 1)).partial_fit(*rows(2, 3))
     clf.save(tmp_path / "clf.safetensors")

@@ -13,6 +13,7 @@ RECORDED = json.loads((FOLDER / "answers.json").read_text())
 
 
 @pytest.mark.parametrize("name", RECORDED["answers"])
+@pytest.mark.filterwarnings("ignore:reject is deprecated")
 def test_classifiers_answer_as_they_did_and_learn_on(name, tmp_path):
     classifier = GBMClassifier.load(FOLDER / f"{name}.safetensors")
     test = np.array(RECORDED["test"])

@@ -38,6 +38,8 @@ def digits():
         ({}, lambda clf: clf.merge(BinaryMemory(3, 5))),
         ({}, lambda clf: clf.set_params(prototypes=0).partial_fit(*GOOD)),
         ({}, lambda clf: clf.set_params(reject=2.0).predict(GOOD[0])),
+        ({}, lambda clf: clf.set_params(refuse=1.0).predict(GOOD[0])),
+        ({}, lambda clf: clf.set_params(refuse=0.1).predict(GOOD[0])),  # nothing has been held out
     ],
 )
 def test_a_failed_call_leaves_everything_as_it_was(options, call):
@@ -46,7 +48,7 @@ def test_a_failed_call_leaves_everything_as_it_was(options, call):
     attributes = {name: value for name, value in vars(clf).items() if name.endswith("_")}
     with pytest.raises(ValueError):
         call(clf)
-    clf.set_params(prototypes=8, reject=None)
+    clf.set_params(prototypes=8, reject=None, refuse=None)
     assert {name: value for name, value in vars(clf).items() if name.endswith("_")} == attributes
     assert np.array_equal(clf.predict_proba(GOOD[0]), before)
     assert str(clf.memory_.to_content()) == str(codes)
@@ -65,6 +67,11 @@ def test_a_failed_call_leaves_everything_as_it_was(options, call):
         {"binarizer": "sigmoid"},
         {"reject": 1.5},
         {"reject": -0.1},
+        {"refuse": 1},
+        {"refuse": -0.1},
+        {"refuse": "some"},
+        {"refuse": 0.1, "reject": 0.1},
+        {"refuse_by": "luck"},
         {"encoder_name": 3},
         {"em": EMOptions, "prototypes": 3},
         {"head": [1]},
@@ -97,7 +104,7 @@ def test_memories_with_other_thresholds_are_not_merged(digits):
 
 def test_unknown_must_not_be_a_class(digits):
     train, _, y_train, _ = digits
-    clf = GBMClassifier(reject=0.5, random_state=0).fit(train, y_train - 1)
+    clf = GBMClassifier(refuse=0.5, random_state=0).fit(train, y_train - 1)
     with pytest.raises(InputError, match="-1 is a class"):
         clf.predict(train)
 

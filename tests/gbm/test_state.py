@@ -184,13 +184,14 @@ def test_where_scores_would_be_too_many_rows_are_left_out_evenly(monkeypatch):
 
     monkeypatch.setattr(ClosedForm, "scores", watched)
     given = samples("abcdef", n=50)  # 60 are held out
+    known = {240, 300}  # those that mixtures were fitted to are scored too, to see how they look
     empty().learned(given)
-    assert set(seen) == {60}
+    assert set(seen) - known == {60}
     for most, rows in ((360, 60), (359, 30), (100, 15)):
-        monkeypatch.setattr("bitreplay.gbm._state.MOST_JUDGED", most)
+        monkeypatch.setattr("bitreplay.gbm._deciding.MOST_JUDGED", most)
         seen.clear()
         state = empty().learned(given)
-        assert set(seen) == {rows}
+        assert set(seen) - known == {rows}
         assert state.temperature is not None
         assert not state.head.open_options()
 

@@ -20,7 +20,7 @@ from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label
 
-__all__ = ["check_features", "check_labels", "check_reject", "check_unknown", "input_of"]
+__all__ = ["by_class", "check_features", "check_labels", "input_of"]
 
 PLAIN = "fd?bBhHiIlLqQ"  # kinds of numbers that float32 is made of without a question
 
@@ -136,16 +136,7 @@ def check_labels(
     return labels, which
 
 
-def check_reject(reject: Any) -> None:
-    """A confidence threshold is a probability, or None."""
-    if reject is not None and not (isinstance(reject, int | float | np.number) and 0 <= reject <= 1):
-        raise InputError(f"reject must be a probability between 0 and 1, or None; got {reject!r}")
-
-
-def check_unknown(unknown: Any) -> None:
-    """What stands for no class is a label, or None."""
-    if unknown is not None:
-        try:
-            as_label(unknown)
-        except InputError as error:
-            raise InputError(f"unknown must be a label, or None: {error}") from None
+def by_class(bits: PackedBits, labels: list[Label], which: npt.NDArray[np.intp]) -> dict[Label, PackedBits]:
+    """The samples of each label, in the order in which they came."""
+    rows = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
+    return {label: bits[of_label] for label, of_label in zip(labels, rows, strict=True)}

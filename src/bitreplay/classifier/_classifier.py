@@ -21,13 +21,14 @@ from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Binarizer, BinarizerName, Identity, calibrated_binarizer
 from bitreplay.bits import PackedBits
-from bitreplay.classifier._checks import check_features, check_labels, check_reject, check_unknown, input_of
+from bitreplay.classifier._checks import by_class, check_features, check_labels, input_of
 from bitreplay.classifier._file import from_content, to_content
 from bitreplay.classifier._fitted import Fitted, FittedAttributes
-from bitreplay.errors import InputError
-from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.classifier._novelty import NoveltyMethods
+from bitreplay.classifier._refusal import answers_or_unknown, check_refusal, warn_of_reject
+from bitreplay.gbm import GBMOptions, GBMState, RefuseBy
 from bitreplay.heads import Head
-from bitreplay.memory import BinaryMemory, Label, as_label, label_array
+from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions
 
 __all__ = ["GBMClassifier"]
@@ -35,7 +36,7 @@ __all__ = ["GBMClassifier"]
 Array = npt.NDArray[Any]
 
 
-class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier with a generative binary memory.
 
     Any number of threads may predict and save beside one that learns: each answer is that of a state that existed,
@@ -58,8 +59,15 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         mixtures' posterior. Options that a head leaves open are chosen on a fifth of the first call's samples.
     em : EMOptions, optional
         How mixtures are fitted; `prototypes` sets their number.
+    refuse : float, optional
+        The share of samples of known classes that one is willing to refuse: `predict` answers `unknown` where a sample
+        looks newer than all but this share of them. Calibrated on samples held out in the first calls.
+    refuse_by : {"novelty", "probability", "both"}
+        What makes a sample look new: how little speaks for its best class compared with what speaks for that class's
+        own samples (see `novelty`), how little more probable that class is than the others, or the worse of the two.
     reject : float, optional
-        Answer `unknown` if the probability of the best class is below this.
+        Deprecated: answer `unknown` if the probability of the best class is below this. How many known samples that
+        refuses, nobody knows; use `refuse`.
     unknown : label, optional
         What to answer then: "unknown" by default, or -1 if classes are numbers.
     encoder_name : str
@@ -109,6 +117,8 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         binarizer: BinarizerName | Binarizer = "thermometer",
         head: str | Head = GBMOptions.head,
         em: EMOptions | None = None,
+        refuse: float | None = None,
+        refuse_by: RefuseBy = "novelty",  # ours: benchmarks/unknown.py
         reject: float | None = None,
         unknown: Label | None = None,
         encoder_name: str = "",
@@ -121,6 +131,8 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
         self.binarizer = binarizer
         self.head = head
         self.em = em
+        self.refuse = refuse
+        self.refuse_by = refuse_by
         self.reject = reject
         self.unknown = unknown
         self.encoder_name = encoder_name
@@ -155,9 +167,11 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             return self._learn(X, y, classes, self._fitted)
 
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, before: Fitted | None) -> GBMClassifier:
-        check_reject(self.reject)
-        check_unknown(self.unknown)
-        options = GBMOptions(self.prototypes, self.bits, self.head, self.em, n_jobs=self.n_jobs)
+        check_refusal(self)
+        warn_of_reject(self)
+        options = GBMOptions(
+            self.prototypes, self.bits, self.head, self.em, refusing=self.refuse is not None, n_jobs=self.n_jobs
+        )
         if before is None:
             features, width, names = input_of(X, takes_bits=self._takes_bits())
             labels, which = check_labels(y, len(features), (), classes)
@@ -172,8 +186,7 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             features = check_features(X, before, takes_bits=self._takes_bits(before))
             labels, which = check_labels(y, len(features), before.state.labels, classes)
         bits = before.bits(features)
-        rows = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
-        samples = {label: bits[of_label] for label, of_label in zip(labels, rows, strict=True)}
+        samples = by_class(bits, labels, which)
         self._fitted = before.with_state(before.state.with_options(options).learned(samples))
         return self
 
@@ -196,35 +209,29 @@ class GBMClassifier(FittedAttributes, ClassifierMixin, BaseEstimator):  # type: 
             return self
 
     def calibrate(self, X: Any, y: Any) -> GBMClassifier:
-        """Choose the temperature of probabilities on held-out samples of known classes."""
+        """Choose the temperature of probabilities on held-out samples of known classes, and see how new they look.
+
+        What earlier calls held out for `refuse` is replaced by these samples, if there are at least 20.
+        """
         with self._writing():
             fitted = self._now()
             state = fitted.state
             features = check_features(X, fitted, takes_bits=self._takes_bits(fitted))
             labels, which = check_labels(y, len(features), state.labels, state.labels)
-            places = {label: place for place, label in enumerate(state.labels)}
-            targets = np.array([places[label] for label in labels])[which]
-            self._fitted = fitted.with_state(state.calibrated(fitted.bits(features), targets))
+            samples = by_class(fitted.bits(features), labels, which)
+            self._fitted = fitted.with_state(state.calibrated(samples))
             return self
 
     # ------------------------------------------------------------------ deciding
 
     def predict(self, X: Any) -> Array:
-        """The class of every sample, or `unknown` where it is rejected."""
-        check_reject(self.reject)
-        check_unknown(self.unknown)
+        """The class of every sample, or `unknown` where it is refused."""
+        check_refusal(self)
         fitted = self._now()
-        features, classes = check_features(X, fitted, takes_bits=self._takes_bits(fitted)), fitted.classes
-        if self.reject is None:
-            return np.asarray(classes[fitted.best(features)])
-        best, confidence = fitted.confident(features)
-        unknown = self.unknown
-        if unknown is None:
-            unknown = -1 if classes.dtype.kind in "iufb" else "unknown"
-        if unknown in classes.tolist():
-            raise InputError(f"{unknown!r} is a class and cannot also mean unknown: choose another label for `unknown`")
-        answers = label_array([*classes.tolist(), as_label(unknown)])
-        return np.asarray(answers[np.where(confidence < self.reject, len(classes), best)])
+        features = check_features(X, fitted, takes_bits=self._takes_bits(fitted))
+        if self.refuse is None and self.reject is None:
+            return np.asarray(fitted.classes[fitted.best(features)])
+        return answers_or_unknown(self, fitted, features)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of every class, in the order of `classes_`."""

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from bitreplay._floor.arguments import integer, one_of
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import BinarizerName
-from bitreplay.classifier._checks import check_reject, check_unknown
 from bitreplay.classifier._fitted import Fitted
+from bitreplay.classifier._refusal import check_options
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.gbm import GBMOptions, head_of, state_content, state_from_content
 from bitreplay.heads import Head
@@ -29,7 +29,8 @@ __all__ = ["from_content", "to_content"]
 
 Tensors = dict[str, npt.NDArray[Any]]
 
-OPTIONS = ("prototypes", "p", "reject", "unknown", "n_jobs")
+OPTIONS = ("prototypes", "p", "refuse", "refuse_by", "reject", "unknown", "n_jobs")
+ADDED = {"refuse": None, "refuse_by": "novelty"}  # options that 0.1.0 did not have
 
 
 def to_content(clf: GBMClassifier, fitted: Fitted) -> tuple[dict[str, Any], Tensors]:
@@ -65,7 +66,14 @@ def from_content(
             raise _OwnModuleError(
                 f"{name} has a replay head with a custom module: pass load(..., head=Replay(module=...))"
             )
-        core = GBMOptions(options["prototypes"], memory.bits, template, options["em"], n_jobs=options["n_jobs"])
+        core = GBMOptions(
+            options["prototypes"],
+            memory.bits,
+            template,
+            options["em"],
+            refusing=options["refuse"] is not None,
+            n_jobs=options["n_jobs"],
+        )
         state = state_from_content(memory, saved, tensors, core, template)
         width = integer("n_features_in", saved["n_features_in"], 1)
         if memory.fingerprint != state.binarizer.fingerprint(width, options["encoder_name"]):
@@ -83,14 +91,13 @@ def from_content(
 
 def _checked_options(saved: Mapping[str, Any]) -> dict[str, Any]:
     """The classifier's arguments, each as a user would have to give it."""
-    options = dict(saved["options"])
+    options = {**ADDED, **saved["options"]}
     if set(options) != {*OPTIONS, "encoder", "em", "random_state"}:
         raise ValueError(f"options are {', '.join(map(str, options))}")
     options["encoder_name"] = options.pop("encoder")
     options["em"] = EMOptions(**options["em"]) if options["em"] else None
     integer("p", options["p"], 1)
-    check_reject(options["reject"])
-    check_unknown(options["unknown"])
+    check_options(options["refuse"], options["refuse_by"], options["reject"], options["unknown"])
     first_draw(options["random_state"])
     if saved["binarizer_option"] is not None:
         one_of("binarizer", saved["binarizer_option"], BinarizerName)

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.gbm import GBMState
+from bitreplay.gbm import GBMState, RefuseBy
 from bitreplay.memory import Label, label_array
 
 __all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
@@ -103,8 +103,28 @@ class Fitted:
         best, confidence = zip(*answers, strict=True)
         return np.concatenate(best), np.concatenate(confidence)
 
+    def refused(
+        self, features: Array | PackedBits, share: float, by: RefuseBy
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """Which of `classes` is best for each row, and which rows look newer than all but a share of known samples."""
+        looks = self.state.looks
+        answers = [
+            (self._best(scores), looks.refused(bits, scores, share, by)) for bits, scores in self._blocks(features)
+        ]
+        best, refused = zip(*answers, strict=True)
+        return np.concatenate(best), np.concatenate(refused)
+
+    def novelties(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
+        """How new every row looks."""
+        looks = self.state.looks
+        return np.concatenate([looks.novelties(bits, scores) for bits, scores in self._blocks(features)])
+
     def _in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
-        """Scores of blocks of rows, none of them large, and none so small that it is computed in another way.
+        """Scores of the same blocks."""
+        return (scores for _, scores in self._blocks(features))
+
+    def _blocks(self, features: Array | PackedBits) -> Iterator[tuple[PackedBits, npt.NDArray[np.float64]]]:
+        """Blocks of rows and their scores, none of them large, and none so small that it is computed in another way.
 
         Their columns are in the order in which classes were learned: to sort those of many classes takes as long as to
         find the best.
@@ -113,7 +133,8 @@ class Fitted:
         n_blocks = max(1, min(len(bits) * len(self.order) // SCORES, len(bits) // FEWEST_ROWS))
         size = -(-len(bits) // n_blocks)
         for begin in range(0, len(bits), size):
-            yield self.state.scores(bits[begin : begin + size] if n_blocks > 1 else bits)
+            rows = bits[begin : begin + size] if n_blocks > 1 else bits
+            yield rows, self.state.scores(rows)
 
 
 def sorted_classes(labels: tuple[Label, ...]) -> Array:

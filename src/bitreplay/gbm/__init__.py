@@ -8,6 +8,8 @@ The state is one immutable object, :class:`GBMState`: learning makes another one
 from bitreplay.gbm._content import head_of as head_of
 from bitreplay.gbm._content import state_content as state_content
 from bitreplay.gbm._content import state_from_content as state_from_content
+from bitreplay.gbm._familiar import REFUSED_BY as REFUSED_BY
+from bitreplay.gbm._familiar import RefuseBy as RefuseBy
 from bitreplay.gbm._state import GBMOptions, GBMState
 from bitreplay.gbm._state import make_head as make_head
 

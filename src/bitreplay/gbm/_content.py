@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer, number
 from bitreplay.binarizers import rebuild
+from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._state import GBMOptions, GBMState
 from bitreplay.heads import HEADS, Head
 from bitreplay.memory import BinaryMemory
@@ -16,7 +17,7 @@ from bitreplay.memory import BinaryMemory
 __all__ = ["head_of", "state_content", "state_from_content"]
 
 Tensors = dict[str, npt.NDArray[Any]]
-BINARIZER, HEAD = "binarizer.", "head."
+BINARIZER, HEAD, FAMILIAR = "binarizer.", "head.", "familiar."
 COLDEST, HOTTEST = 1e-3, 1e6  # ours: beyond both, quotients of scores are not finite any more
 RENAMED = {"lr": "learning_rate"}  # options of heads, as 0.1.0 called them
 NO_HELP = {"strength": 0.0, "offset": 0.0}
@@ -35,6 +36,8 @@ def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tens
         "n_calls": state.calls,
         "temperature": state.temperature,
     }
+    content["held_out"], familiar = state.familiar.to_content(state.labels)
+    tensors.update({FAMILIAR + name: value for name, value in familiar.items()})
     tensors.update({BINARIZER + name: value for name, value in thresholds.items()})
     tensors.update({HEAD + name: value for name, value in learned.items()})
     return memory, content, tensors
@@ -58,7 +61,8 @@ def state_from_content(
     if temperature is not None:
         temperature = number("temperature", temperature, COLDEST, HOTTEST)
     fitted = head.restore(memory, binarizer, _part(tensors, HEAD), seed)
-    return GBMState(options, binarizer, memory, fitted, seed, calls, temperature)
+    familiar = Familiar.from_content(content.get("held_out"), _part(tensors, FAMILIAR), memory.labels)
+    return GBMState(options, binarizer, memory, fitted, seed, calls, temperature, familiar)
 
 
 def _part(tensors: Tensors, prefix: str) -> Tensors:

@@ -21,17 +21,9 @@ from bitreplay._floor.threads import blas_threads, n_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
-from bitreplay.gbm._choice import (
-    ENOUGH,
-    FEW,
-    HeldOut,
-    can_pretend,
-    choose_options,
-    choose_sparingly,
-    open_few_options,
-    pretend,
-    split,
-)
+from bitreplay.gbm._deciding import decided
+from bitreplay.gbm._familiar import Familiar
+from bitreplay.gbm._looks import Looks
 from bitreplay.heads import HEADS, Head, fit_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label
 from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
@@ -42,7 +34,6 @@ Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
 FEW_ROWS = 8  # ours: products of so few rows are fastest with one thread, and to ask joblib takes as long as they do
-MOST_JUDGED = 2**24  # ours: scores that options are judged by; with more, rows are left out: it takes 128 MB
 
 
 def make_head(head: Any) -> Head:
@@ -51,7 +42,7 @@ def make_head(head: Any) -> Head:
     Examples
     --------
     >>> make_head("bayes")
-    Bayes(clamp=None, strength=2.0, offset=None)
+    Bayes(clamp=None, strength=2.0, offset=None, prior='balanced', temperature=None)
     """
     if isinstance(head, str) and head in HEADS:
         return HEADS[head]()
@@ -76,7 +67,10 @@ class GBMOptions:
     em : EMOptions, optional
         How mixtures are fitted; `prototypes` sets their number.
     calibrate : bool
-        Fit a temperature to held-out samples of the first call that has some, for heads whose scores need one.
+        Fit a temperature to held-out samples of the first call that has some, for heads whose scores need one, and
+        keep how new samples of known classes look.
+    refusing : bool
+        Hold samples out to know what share of the known would be refused, also for heads that need no temperature.
     n_jobs : int, optional
         Threads, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
 
@@ -91,6 +85,7 @@ class GBMOptions:
     head: str | Head = "closed_form"
     em: EMOptions | None = None
     calibrate: bool = True
+    refusing: bool = False
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -127,6 +122,8 @@ class GBMState:
         Number of calls it has learned from.
     temperature : float, optional
         Divisor of the scores before they become probabilities; None until calibrated.
+    familiar : Familiar
+        What is known of how new samples of known classes look.
 
     Examples
     --------
@@ -145,6 +142,7 @@ class GBMState:
     seed: int
     calls: int = 0
     temperature: float | None = field(default=None)
+    familiar: Familiar = field(default_factory=Familiar)
 
     @classmethod
     def empty(cls, options: GBMOptions, binarizer: Binarizer, fingerprint: Fingerprint, seed: int) -> GBMState:
@@ -165,15 +163,25 @@ class GBMState:
         with blas_threads(n_threads(self.options.n_jobs) if len(bits) > FEW_ROWS else 1):
             return self.head.scores(bits)
 
+    @cached_property
+    def looks(self) -> Looks:
+        """How samples look to this state: how dense, how new, how doubtful."""
+        return Looks(self.memory, self.binarizer, self.head, self.temperature, self.familiar)
+
     # ------------------------------------------------------------------ learning
 
     def learned(self, samples: Samples) -> GBMState:
         """The state after samples of new classes, or more samples of known ones."""
         with blas_threads(n_threads(self.options.n_jobs)):
-            head, temperature = self._decided(samples)
+            now = decided(self, samples)
             memory, gathered = self._remembered(samples)
-            head = head.update(memory, self.binarizer, gathered, self._head_seed())
-            return replace(self, memory=memory, head=head, temperature=temperature, calls=self.calls + 1)
+            head = now.head.update(memory, self.binarizer, gathered, self._head_seed())
+            after = replace(now, memory=memory, head=head, calls=self.calls + 1)
+            return after.measured(samples) if self.options.calibrate else after
+
+    def measured(self, samples: Samples) -> GBMState:
+        """The state with what is typical of classes, as seen in samples of theirs."""
+        return replace(self, familiar=self.familiar.with_numbers(self.looks.numbers(samples)))
 
     def without(self, label: Label) -> GBMState:
         """The state without a class: its prototypes, count and label are removed, the head is recomputed."""
@@ -193,11 +201,20 @@ class GBMState:
         """The state with another memory, and the head that follows from it alone."""
         with blas_threads(n_threads(self.options.n_jobs)):
             head = self.head.fit(memory, self.binarizer, self._head_seed())
-        return replace(self, memory=memory, head=head, calls=self.calls + 1)
+        familiar = self.familiar.of_classes(memory.labels)
+        return replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
 
-    def calibrated(self, bits: PackedBits, targets: npt.NDArray[np.intp]) -> GBMState:
-        """The state with a temperature that suits held-out samples; `targets` are columns of the scores."""
-        return replace(self, temperature=fit_temperature(self.scores(bits), targets))
+    def calibrated(self, samples: Samples) -> GBMState:
+        """The state with a temperature that suits held-out samples, and knowing how new they look."""
+        places = {label: place for place, label in enumerate(self.labels)}
+        bits = concatenate(list(samples.values()))
+        targets = np.repeat([places[label] for label in samples], [len(rows) for rows in samples.values()])
+        with blas_threads(n_threads(self.options.n_jobs)):
+            temperature = fit_temperature(self.scores(bits), targets)
+            unknown = {label: rows for label, rows in samples.items() if label not in self.familiar.numbers}
+            forgotten = replace(self.familiar, quantiles=None, n_held=0, n_classes=0)
+            state = replace(self, temperature=temperature, familiar=forgotten).measured(unknown)
+            return replace(state, familiar=state.looks.shown(samples))
 
     def _head_seed(self) -> int:
         return seed_for(self.seed, "head", self.calls)
@@ -228,44 +245,3 @@ class GBMState:
         n_jobs = n_threads(self.options.n_jobs)
         fitted = fit_mixtures(list(samples.values()), self.options.em_options, generators=generators, n_jobs=n_jobs)
         return dict(zip(samples, fitted, strict=True))
-
-    # ------------------------------------------------------------------ deciding what was left open
-
-    def _decided(self, samples: Samples) -> tuple[Head, float | None]:
-        """The head with its open options chosen, and the temperature, if there are enough held-out samples."""
-        head, temperature = self.head, self.temperature
-        choosing = bool(head.open_options()) and len(samples) > 1
-        pretending = bool(open_few_options(head)) and can_pretend(samples)
-        calibrating = self.options.calibrate and temperature is None and not head.calibrated
-        calibrating = calibrating and len({*self.labels, *samples}) > 1  # one class is always certain
-        if not (choosing or pretending or calibrating):
-            return head, temperature
-        parts = split(samples, self.seed)
-        choosing, calibrating = choosing and parts.n_held >= ENOUGH, calibrating and parts.n_held >= FEW
-        if not (choosing or pretending or calibrating):
-            return head, temperature
-        return self._judged(parts, choosing, pretending, calibrating)
-
-    def _judged(self, parts: HeldOut, choosing: bool, pretending: bool, calibrating: bool) -> tuple[Head, float | None]:
-        memory, gathered = self._remembered(parts.kept)
-        bits = concatenate(list(parts.held.values()))
-        places = {label: place for place, label in enumerate(memory.labels)}
-        targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])
-        if len(bits) * len(memory) > MOST_JUDGED:
-            step = -(-len(bits) * len(memory) // MOST_JUDGED)
-            bits, targets = bits[::step], targets[::step]
-        head, temperature = self.head, self.temperature
-
-        def score(head: Head) -> Scores:
-            return head.update(memory, self.binarizer, gathered, self._head_seed()).scores(bits)
-
-        if choosing:
-            head, scores = choose_options(head, score, targets, head.open_options())
-        if calibrating:
-            temperature = fit_temperature(scores if choosing else score(head), targets)
-        if pretending:
-            few = pretend(parts.kept, self.seed)
-            memory.replace(self._fitted(few))  # from here on `score` sees small classes
-            gathered = {**gathered, **few}
-            head = choose_sparingly(head, score, targets, open_few_options(head))
-        return head, temperature

@@ -9,6 +9,7 @@ from bitreplay.heads._head import Head
 from bitreplay.heads._head import Scores as Scores
 from bitreplay.heads._network import MakeModule as MakeModule
 from bitreplay.heads._network import make_layers as make_layers
+from bitreplay.heads._prior import with_temperature as with_temperature
 from bitreplay.heads._replay import OptimizerName as OptimizerName
 from bitreplay.heads._replay import Replay
 from bitreplay.heads._temperature import fit_temperature as fit_temperature

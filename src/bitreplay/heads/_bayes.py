@@ -15,7 +15,8 @@ from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._few import BETA, BETA_OFFSET, lend_prior
 from bitreplay.heads._head import FromMemory, Scores
-from bitreplay.memory import BinaryMemory
+from bitreplay.heads._prior import check_prior, log_prior
+from bitreplay.memory import BinaryMemory, Prior
 from bitreplay.mixture import linear_form
 
 __all__ = ["Bayes"]
@@ -27,7 +28,7 @@ PRODUCTS = 2**23  # ours: products that are made at once; more would only take m
 
 @dataclass(frozen=True)
 class Bayes(FromMemory):
-    """log p(z | c) under each class's mixture, with equal priors for all classes.
+    """log p(z | c) under each class's mixture, with equal priors for all classes unless told otherwise.
 
     Parameters
     ----------
@@ -39,6 +40,10 @@ class Bayes(FromMemory):
     offset : float, optional
         What makes up for the few prototypes of a class of few samples; left open, it is chosen like `clamp`, in a call
         that is large enough to pretend, and is 1.25 until then.
+    prior : {"balanced", "empirical"}
+        Whether all classes are equally frequent, or as frequent as they had samples.
+    temperature : float, optional
+        By how much scores are too sure, for the empirical prior; left open, it is that of the probabilities.
 
     Examples
     --------
@@ -51,6 +56,8 @@ class Bayes(FromMemory):
     clamp: float | None = None
     strength: float = BETA
     offset: float | None = None
+    prior: Prior = "balanced"  # ours: benchmarks/imbalance.py; no class is given up
+    temperature: float | None = None
     _slopes: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     _offsets: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
     _starts: npt.NDArray[np.intp] = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
@@ -65,6 +72,7 @@ class Bayes(FromMemory):
         number("strength", self.strength, 0)
         if self.offset is not None:
             number("offset", self.offset, 0)
+        check_prior(self.prior, self.temperature)
 
     def open_few_options(self) -> dict[str, tuple[Any, ...]]:
         """The offset, if it is None; a strength of 0 needs none."""
@@ -83,6 +91,7 @@ class Bayes(FromMemory):
         starts = np.concatenate([[0], np.cumsum(memory.sizes[:-1])]).astype(np.intp)
         offset = BETA_OFFSET if self.offset is None else self.offset
         lend_prior(slopes, offsets, starts, memory, clamp, self.strength, offset)
+        offsets += np.repeat(log_prior(memory, self.prior, self.temperature), memory.sizes)
         return replace(self, _slopes=slopes, _offsets=offsets, _starts=starts)
 
     def scores(self, bits: PackedBits) -> Scores:
@@ -112,4 +121,5 @@ class Bayes(FromMemory):
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
-        return {"clamp": self.clamp, "strength": self.strength, "offset": self.offset}, {}
+        names = ("clamp", "strength", "offset", "prior", "temperature")
+        return {name: getattr(self, name) for name in names}, {}

@@ -29,8 +29,9 @@ from bitreplay.errors import InputError
 from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength
 from bitreplay.heads._head import FromMemory, Scores
 from bitreplay.heads._moments import Blocks, Moments, gram
+from bitreplay.heads._prior import check_prior, log_prior
 from bitreplay.heads._shortlist import MANY_CLASSES, shortlisted
-from bitreplay.memory import BinaryMemory
+from bitreplay.memory import BinaryMemory, Prior
 
 __all__ = ["ClosedForm"]
 
@@ -58,6 +59,10 @@ class ClosedForm(FromMemory):
         class is scored as if its mean were exact, however few samples it had.
     offset : float, optional
         What makes up for it on samples of the class itself.
+    prior : {"balanced", "empirical"}
+        Whether all classes are equally frequent, or as frequent as they had samples.
+    temperature : float, optional
+        By how much scores are too sure, for the empirical prior; left open, it is that of the probabilities.
 
     Options that are None are chosen on held-out samples of the first call that has enough of them
     (:mod:`bitreplay.gbm`), and are 0.8, 0.05 and 0.75 until then.
@@ -74,6 +79,8 @@ class ClosedForm(FromMemory):
     ridge: float | None = None
     strength: float = STRENGTH
     offset: float | None = None
+    prior: Prior = "balanced"  # ours: benchmarks/imbalance.py; no class is given up
+    temperature: float | None = None
     _n_classes: int = field(default=0, repr=False)
     _weights: npt.NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
     # (n_c (K+1), D): first the linear parts of all classes, then everybody's first row, second row, ...
@@ -96,6 +103,7 @@ class ClosedForm(FromMemory):
         number("strength", self.strength, 0)
         if self.offset is not None:
             number("offset", self.offset, 0)
+        check_prior(self.prior, self.temperature)
 
     def open_few_options(self) -> dict[str, tuple[Any, ...]]:
         """The offset, if it is None; a strength of 0 needs none."""
@@ -123,6 +131,7 @@ class ClosedForm(FromMemory):
             _write_rows(block, solve, blend, weights[:, block.classes], offsets[:, block.classes])
         counts = np.array([memory.count(label) for label in memory.labels])
         lend_strength(weights, offsets, means, counts, self.strength, OFFSET if self.offset is None else self.offset)
+        offsets[0] += log_prior(memory, self.prior, self.temperature)
         flat = weights.reshape(-1, n_features)
         return replace(self, _n_classes=n_classes, _weights=flat, _offsets=offsets.reshape(-1))
 
@@ -164,7 +173,7 @@ class ClosedForm(FromMemory):
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options; nothing is learned beyond the memory."""
-        names = ("blend", "ridge", "strength", "offset")
+        names = ("blend", "ridge", "strength", "offset", "prior", "temperature")
         return {name: getattr(self, name) for name in names}, {}
 
 

@@ -55,7 +55,7 @@ class Replay:
     learning_rate, momentum, weight_decay : float
         Options of the optimizer (Adam has its own momentum); the learning rate decays to 0 along a cosine.
     prior : {"balanced", "empirical"}
-        How old classes are drawn.
+        Whether every class has the same share of a batch, or a share by its number of samples.
     device : str, optional
         Where to train; a GPU if there is one.
     on_epoch : callable, optional
@@ -179,12 +179,14 @@ class Replay:
     def _steps_per_epoch(self, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> int:
         if not samples:
             return max(1, sum(memory.count(label) for label in memory.labels) // self.batch_size)
-        return max(1, -(-sum(map(len, samples.values())) // self._new_rows(len(memory), len(samples))))
+        return max(1, -(-sum(map(len, samples.values())) // self._new_rows(memory, samples)))
 
-    def _new_rows(self, n_classes: int, n_new: int) -> int:
+    def _new_rows(self, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> int:
         """N_new of a batch (eq. 6): the new classes' share of the classes; at least one row, and one for the old."""
-        room = self.batch_size - (n_new < n_classes)
-        return min(room, max(1, round(self.batch_size * n_new / n_classes)))
+        sizes = {label: 1 if self.prior == "balanced" else memory.count(label) for label in memory.labels}
+        share = sum(sizes[label] for label in samples) / sum(sizes.values())
+        room = self.batch_size - (len(samples) < len(memory))
+        return min(room, max(1, round(self.batch_size * share)))
 
     def _batches(
         self, memory: BinaryMemory, samples: Mapping[Label, PackedBits], n_steps: int, generator: np.random.Generator
@@ -192,11 +194,12 @@ class Replay:
         """Batches of bits and class positions: real rows of the new classes, fresh pseudo-exemplars of the others."""
         position = {label: i for i, label in enumerate(memory.labels)}
         old = tuple(label for label in memory.labels if label not in samples)
-        n_new = self._new_rows(len(memory), len(samples)) if samples else 0
+        n_new = self._new_rows(memory, samples) if samples else 0
         if samples:
             rows = concatenate(list(samples.values()))
             targets = np.repeat([position[label] for label in samples], [len(bits) for bits in samples.values()])
-            stream = balanced_rows(targets, n_new, generator)
+            alike = targets if self.prior == "balanced" else np.zeros_like(targets)  # every class, or every sample
+            stream = balanced_rows(alike, n_new, generator)
         for _ in range(n_steps):
             bits, classes = [], []
             if samples:

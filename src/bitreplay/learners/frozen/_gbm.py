@@ -19,7 +19,7 @@ from bitreplay.heads import Bayes, ClosedForm, Head, Replay
 from bitreplay.learners.frozen._architectures import Architecture
 from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import Labels
-from bitreplay.memory import Label
+from bitreplay.memory import Label, Prior
 from bitreplay.mixture import EMOptions, Init, Objective, Weights
 
 __all__ = ["GBM", "HeadName"]
@@ -48,6 +48,10 @@ class GBM(MemoryAndHead):
         a and lam of the closed form. By default they are chosen on a fifth of task 0's samples.
     clamp : float, optional
         The same for the Bayes head.
+    strength, offset : float, optional
+        How classes of few samples are helped, by closed form and Bayes; 0 for not at all. By default as of these heads.
+    prior : {"balanced", "empirical"}
+        Whether all classes are equally frequent, or as frequent as they had samples.
     architecture : {"linear", "hidden", "binary", "quicknet_tail"}
         What replay trains: a linear layer, one with hidden units, the classifier of the fully binary network, or the
         part of a QuickNet that follows the encoder's tap.
@@ -92,6 +96,9 @@ class GBM(MemoryAndHead):
     blend: float | None = None
     ridge: float | None = None
     clamp: float | None = None
+    strength: float | None = None
+    offset: float | None = None
+    prior: Prior = "balanced"
     architecture: Architecture = "linear"  # sec. 4
     epochs: int = Replay.epochs
     min_steps: int = Replay.min_steps
@@ -116,10 +123,12 @@ class GBM(MemoryAndHead):
         self._options()  # refuses what is out of range
 
     def _options(self) -> GBMOptions:
+        few: dict[str, Any] = {} if self.strength is None else {"strength": self.strength}
+        few |= {"offset": self.offset, "prior": self.prior}
         heads: dict[HeadName, Head] = {
-            "closed_form": ClosedForm(self.blend, self.ridge),
-            "replay": self._replay(),
-            "bayes": Bayes(self.clamp),
+            "closed_form": ClosedForm(self.blend, self.ridge, **few),
+            "replay": replace(self._replay(), prior=self.prior),
+            "bayes": Bayes(self.clamp, **few),
         }
         em = EMOptions() if self.em is None else self.em
         if not isinstance(em, EMOptions):
@@ -130,8 +139,8 @@ class GBM(MemoryAndHead):
             weights=self.weights or em.weights,
             objective=self.objective or em.objective,
         )
-        # Only classes are predicted, so no temperature is needed.
-        return GBMOptions(self.prototypes, self.bits, heads[self.head], em, calibrate=False, n_jobs=self.n_jobs)
+        calibrate = self.prior == "empirical"  # only classes are predicted: nothing else needs a temperature
+        return GBMOptions(self.prototypes, self.bits, heads[self.head], em, calibrate=calibrate, n_jobs=self.n_jobs)
 
     def _learn(self, X: PackedBits, y: Labels, new: Labels) -> dict[str, Any]:
         known = len(self.classes)

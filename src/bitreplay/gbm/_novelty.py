@@ -1,0 +1,150 @@
+"""How new a sample looks, bits → memory/head → **class**: what speaks for its best class, against what its own have.
+
+Two things speak for the best class. The *relative* evidence ``max_c s_c(z) - mean_c s_c(z)`` compares its score with
+that of an average class: what all classes have in common cancels, as in the relative Mahalanobis distance (Ren et al.,
+"A Simple Fix to Mahalanobis Distance for Improving Near-OOD Detection", 2021). The more classes there are, the better
+an average class stands for everything else. The *density* ``log sum_c p(z | c)`` of the memory's mixtures needs no
+others; it counts while there are few classes.
+
+Two numbers are kept of each kind of evidence and every class: mean and spread over samples of its own when it was
+learned. Novelty is by how many spreads a sample stays behind the mean. Both are drawn half-way to those of all classes
+(further for classes of few samples): classes do differ in how much speaks for their samples, but a sample for which
+little speaks is more often new whatever class it resembles. All constants: benchmarks/unknown.py --constants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import logsumexp
+
+from bitreplay.memory import Label
+
+__all__ = ["MEASURED", "Numbers", "Yardstick", "density_weight", "doubts", "evidence", "numbers_of", "rows_measured"]
+
+Floats = npt.NDArray[np.float64]
+Numbers = tuple[float, float, float, float]  # mean and spread of the relative evidence, mean and spread of the density
+
+MEASURED = 20  # ours: samples of a class that its numbers are taken from; an average class stands in for smaller ones
+ROWS = 100  # ours: samples of a class that are looked at; their mean is then known to a tenth of a spread
+MOST_SCORES = 2**23  # ours: scores that are made for it in one call
+OWN_SHARE = 0.5  # ours: benchmarks/unknown.py --constants; of a class's own numbers; 0 and 1 lose half a point
+FADING = 25.0  # ours, as for means of small classes: samples of a class that count as much as all other classes
+FULL_WEIGHT, NO_WEIGHT = 5, 50  # ours: classes up to which density counts fully, and from which on it does not
+
+
+def density_weight(n_classes: int) -> float:
+    """What the density counts beside the relative evidence.
+
+    Examples
+    --------
+    >>> [round(density_weight(n), 2) for n in (2, 5, 10, 25, 50, 100)]
+    [1.0, 0.9, 0.4, 0.1, 0.0, 0.0]
+    """
+    return float(np.clip(FULL_WEIGHT / n_classes - FULL_WEIGHT / NO_WEIGHT, 0, 1))
+
+
+def evidence(scores: Floats, densities: Floats | None) -> Floats:
+    """What speaks for the best class: (rows, 2), relative and as a density; 0 where that was not computed.
+
+    Examples
+    --------
+    >>> evidence(np.array([[3.0, 0.0, 0.0]]), None).tolist()
+    [[2.0, 0.0]]
+    """
+    relative = scores.max(axis=1) - scores.mean(axis=1)
+    density = np.zeros(len(scores)) if densities is None else logsumexp(densities, axis=1)
+    return np.stack([relative, density], axis=1)
+
+
+def doubts(scores: Floats, temperature: float | None) -> Floats:
+    """Minus the logarithm of the odds of the best class against an average other one: (rows,).
+
+    The bare probability would fall with every class that is added.
+
+    Examples
+    --------
+    >>> doubts(np.log([[0.5, 0.25, 0.25]]), None).round(6).tolist() == [-np.log(2).round(6)]
+    True
+    """
+    if scores.shape[1] == 1:
+        return np.zeros(len(scores))
+    scaled = scores / (temperature or 1.0)
+    best = scaled.argmax(axis=1)[:, None]
+    highest = np.take_along_axis(scaled, best, 1)[:, 0]
+    np.put_along_axis(scaled, best, -np.inf, 1)
+    return np.asarray(logsumexp(scaled, axis=1) - np.log(scores.shape[1] - 1) - highest)
+
+
+def rows_measured(counts: Mapping[Label, int], n_classes: int) -> dict[Label, int]:
+    """How many samples of which classes to look at, given how many there are of each.
+
+    Examples
+    --------
+    >>> rows_measured({"cup": 500, "mug": 5}, n_classes=2)
+    {'cup': 100}
+    """
+    large = [label for label, n in counts.items() if n >= MEASURED]
+    room = MOST_SCORES // max(1, n_classes)
+    large = large[: room // MEASURED]  # of very many classes, the first stand for all
+    return {label: min(ROWS, counts[label], room // len(large)) for label in large}
+
+
+def numbers_of(rows: Floats) -> Numbers:
+    """The numbers of a class, from the evidence (rows, 2) of its samples.
+
+    Examples
+    --------
+    >>> numbers_of(np.array([[1.0, -5.0], [3.0, -5.0]]))
+    (2.0, 1.0, -5.0, 0.0)
+    """
+    values = np.stack([rows.mean(axis=0), rows.std(axis=0)], axis=1).astype(np.float32)  # as in a file
+    mean, spread, density, density_spread = values.ravel().tolist()
+    return mean, spread, density, density_spread
+
+
+class Yardstick(NamedTuple):
+    """What is to be expected of samples of every class: means and spreads of their evidence, (classes, 2) each."""
+
+    means: Floats
+    spreads: Floats
+
+    @classmethod
+    def of(cls, numbers: Mapping[Label, Numbers], counts: Mapping[Label, int]) -> Yardstick:
+        """From the numbers of some classes and the counts of all, in the order of their scores.
+
+        Examples
+        --------
+        >>> numbers = {"cup": (10.0, 2.0, 0.0, 1.0), "mug": (20.0, 2.0, 0.0, 1.0)}
+        >>> Yardstick.of(numbers, {"cup": 75, "mug": 75, "jug": 5}).means[:, 0]  # 3/8 of its own, and 5/8 of all
+        array([13.125, 16.875, 15.   ])
+        """
+        known = np.array([numbers[label] for label in counts if label in numbers]).reshape(-1, 2, 2)
+        if not len(known):
+            raise ValueError("no class has numbers")
+        mean, spread = known[:, :, 0].mean(axis=0), np.sqrt((known[:, :, 1] ** 2).mean(axis=0))
+        spread = np.where(spread > 0, spread, 1.0)
+        all_numbers = np.tile(np.stack([mean, spread], axis=1), (len(counts), 1, 1))
+        for place, (label, count) in enumerate(counts.items()):
+            if label in numbers:
+                own = np.array(numbers[label]).reshape(2, 2)
+                all_numbers[place] += OWN_SHARE * count / (count + FADING) * (own - all_numbers[place])
+        return cls(all_numbers[:, :, 0], all_numbers[:, :, 1])
+
+    def novelty(self, rows: Floats, best: npt.NDArray[np.intp]) -> Floats:
+        """By how many spreads samples stay behind what is expected of their best class; 0 for a typical one.
+
+        Examples
+        --------
+        >>> yardstick = Yardstick(np.array([[10.0, 0.0]] * 50), np.array([[2.0, 1.0]] * 50))
+        >>> yardstick.novelty(np.array([[10.0, 0.0], [4.0, 0.0]]), np.array([7, 7])).tolist()
+        [0.0, 3.0]
+        """
+        behind = (self.means[best] - rows) / self.spreads[best]
+        if len(self.means) == 1:
+            return np.asarray(behind[:, 1])  # there is no other class to compare with
+        weight = density_weight(len(self.means))
+        return np.asarray((behind[:, 0] + weight * behind[:, 1]) / np.hypot(1, weight))
