@@ -194,3 +194,28 @@ def test_the_document_describes_the_routes_that_there_are(client: TestClient, mo
     assert client.get("/", follow_redirects=False).status_code == 200
     with TestClient(make_app(model), base_url=BASE) as without:
         assert without.get("/", follow_redirects=False).headers["location"] == "/docs"
+
+
+def known(client: TestClient, colour: str) -> list[bool]:
+    files = pictures(colour, 10, first=200)
+    return [one["known"] for one in client.post("/v1/predict", files=files).json()["predictions"]]
+
+
+@pytest.mark.parametrize("count", [20, 60], ids=["by frames held back", "by the model itself"])
+def test_what_was_never_shown_is_unknown(count: int, client: TestClient, model: ServedModel) -> None:
+    for colour in ("red", "green"):
+        client.post("/v1/learn", data={"label": colour, "hold_back": "true"}, files=pictures(colour, count))
+    assert sum(known(client, "red") + known(client, "green")) >= 18
+    assert sum(known(client, "blue")) <= 1
+    classifier = ImageClassifier.load(model.path, encoder()).classifier_
+    assert (classifier.refuse is not None) == (count == 60)  # then the file says the same everywhere
+    if count == 60:
+        blue = ImageClassifier.load(model.path, encoder()).predict([picture("blue", n) for n in range(200, 210)])
+        assert (blue == "unknown").sum() >= 9
+
+
+def test_a_class_may_be_called_unknown(client: TestClient) -> None:
+    for label, colour in (("red", "red"), ("unknown", "green"), ("third", "blue")):
+        client.post("/v1/learn", data={"label": label, "hold_back": "true"}, files=pictures(colour, 60))
+    answer = client.post("/v1/predict", files=pictures("green", 1)).json()["predictions"][0]
+    assert (answer["label"], answer["known"]) == ("unknown", True)

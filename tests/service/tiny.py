@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import torch
 from PIL import Image
 from torch import nn
 
@@ -27,8 +28,10 @@ COLOURS = {"red": (200, 40, 40), "green": (40, 180, 60), "blue": (40, 60, 200), 
 
 
 def encoder() -> Encoder:
-    """The mean colours of sixteen patches."""
-    return Encoder(nn.Sequential(nn.AdaptiveAvgPool2d(4), nn.Flatten()), Preprocessing(size=16), name="patches")
+    """Twelve random mixtures of the colours of sixteen patches."""
+    mix = nn.Conv2d(3, 12, 1, bias=False)
+    mix.weight.data = torch.randn(mix.weight.shape, generator=torch.Generator().manual_seed(0))
+    return Encoder(nn.Sequential(mix, nn.AdaptiveAvgPool2d(4), nn.Flatten()), Preprocessing(size=16), name="patches")
 
 
 def served(path: Path, undo_steps: int = 0) -> ServedModel:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl
 
@@ -66,7 +66,7 @@ async def read_form(request: Request, body: bytes, limits: Limits) -> Form:
 
 
 async def _read_parts(form: Form, headers: Headers, body: bytes, limits: Limits) -> None:
-    async def whole() -> AsyncIterator[bytes]:
+    async def whole() -> AsyncGenerator[bytes, None]:
         yield body
 
     parser = _InMemory(headers, whole(), max_files=limits.images, max_fields=FIELDS, max_part_size=WORD_BYTES)

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,7 @@ from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import InputError, UnknownClassError
 from bitreplay.images import ImageClassifier
 from bitreplay.memory import Label
-from bitreplay.service._decision import Decision, decide
+from bitreplay.service._decision import Decision, calibrated_on, decide, newest_known
 from bitreplay.service._held_back import HeldBack, split
 from bitreplay.service._problems import Problem
 
@@ -36,7 +37,6 @@ __all__ = ["Image", "Lesson", "Moment", "ServedModel"]
 Stamp = tuple[int, int, int]  # a file's inode, time and size: another one is another file
 
 DEFAULT_ENCODER = "efficientnet_lite0"  # its weights come with a package: nothing is downloaded
-FEWEST_TO_CALIBRATE = 10  # ours: held-back frames; below, one frame would decide how sure the model sounds
 
 
 class Image(NamedTuple):
@@ -65,6 +65,12 @@ class Moment:
     def labels(self) -> tuple[Label, ...]:
         """The classes, in the order in which they were learned."""
         return () if self.classifier is None else self.classifier.memory_.labels
+
+    @cached_property
+    def newest(self) -> float | None:
+        """How new a known thing may look, where the model itself does not say."""
+        classifier = self.classifier
+        return None if classifier is None or classifier.refuse is not None else newest_known(classifier, self.held)
 
     def label(self, name: str) -> Label:
         """The class of this name: labels may be numbers, but a request has only text."""
@@ -177,7 +183,7 @@ class ServedModel:
         if moment.classifier is None:
             raise Problem(409, "nothing has been learned yet", "the model knows no class: learn one first")
         features = moment.model.features(_named(images))
-        return moment, decide(moment.classifier, features)
+        return moment, decide(moment.classifier, features, moment.newest)
 
     # ------------------------------------------------------------------ changing
 
@@ -196,7 +202,7 @@ class ServedModel:
             label = _label_for(name, before)
             model.partial_fit_features(features[~aside], [label] * int((~aside).sum()))
             held = before.held.with_more(label, features[aside])
-            _calibrate(model.classifier_, held)
+            calibrated_on(model.classifier_, held)
             learned = time.perf_counter() - started
             size[:] = (
                 0 if before.classifier is None else before.classifier.memory_.nbytes,
@@ -317,11 +323,3 @@ def _label_for(name: str, moment: Moment) -> Label:
         with contextlib.suppress(ValueError):
             return int(name)
     return name
-
-
-def _calibrate(classifier: GBMClassifier, held: HeldBack) -> None:
-    """How sure the model sounds is set by the frames held back, once there are two classes of them."""
-    mine = held.of(classifier.memory_.labels)
-    if len(mine) >= FEWEST_TO_CALIBRATE and len(mine.features) > 1:
-        features, labels = mine.together()
-        classifier.calibrate(features, labels)
