@@ -205,7 +205,7 @@ def known(client: TestClient, colour: str) -> list[bool]:
 def test_what_was_never_shown_is_unknown(count: int, client: TestClient, model: ServedModel) -> None:
     for colour in ("red", "green"):
         client.post("/v1/learn", data={"label": colour, "hold_back": "true"}, files=pictures(colour, count))
-    assert sum(known(client, "red") + known(client, "green")) >= 18
+    assert sum(known(client, "red") + known(client, "green")) >= 15
     assert sum(known(client, "blue")) <= 1
     classifier = ImageClassifier.load(model.path, encoder()).classifier_
     assert (classifier.refuse is not None) == (count == 60)  # then the file says the same everywhere

@@ -7,6 +7,10 @@ from bitreplay.backbones._build import option_names as option_names
 from bitreplay.backbones._build import own_preprocessing as own_preprocessing
 from bitreplay.backbones._build import pretrained_on as pretrained_on
 from bitreplay.backbones._efficientnet_lite import EfficientNetLite0
+from bitreplay.backbones._huggingface import HF as HF
+from bitreplay.backbones._huggingface import HFPreprocessing, HFVision
+from bitreplay.backbones._huggingface import hf_backbone as hf_backbone
+from bitreplay.backbones._huggingface import hf_preprocessing as hf_preprocessing
 from bitreplay.backbones._preprocessing import Preprocessing
 from bitreplay.backbones._quicknet import QuickNet
 from bitreplay.backbones._quicknet import QuickNetTail as QuickNetTail
@@ -21,6 +25,8 @@ __all__ = [
     "BACKBONES",
     "BinaryVGG",
     "EfficientNetLite0",
+    "HFPreprocessing",
+    "HFVision",
     "Preprocessing",
     "QuickNet",
     "ResNet",

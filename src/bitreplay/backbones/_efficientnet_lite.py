@@ -5,9 +5,12 @@ It is an F that needs no training. It has seen ImageNet: label every result base
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
+from bitreplay.backbones._fused import FusedConvolution
 from bitreplay.errors import InputError
 
 __all__ = ["EfficientNetLite0"]
@@ -51,3 +54,37 @@ class EfficientNetLite0(nn.Module):
         """Features (N, 1280) of images (N, 3, height, width)."""
         maps: torch.Tensor = self.network.extract_features(images)
         return maps.mean((2, 3))
+
+    def for_inference(self) -> nn.Module:
+        """The same function in fewer steps: equal to about six digits, and half as fast again."""
+        network = self.network
+        stem = _fused(network._conv_stem, network._bn0, relu6=True)
+        head = _fused(network._conv_head, network._bn1, relu6=True)
+        return nn.Sequential(stem, *map(_Block, network._blocks), head, _Mean())
+
+
+class _Block(nn.Module):
+    """An inverted bottleneck: wider, a convolution per channel, narrower; and what came in, if that fits."""
+
+    def __init__(self, block: Any) -> None:
+        super().__init__()
+        options = block._block_args
+        wider = [] if options.expand_ratio == 1 else [_fused(block._expand_conv, block._bn0, relu6=True)]
+        own = _fused(block._depthwise_conv, block._bn1, relu6=True)
+        self.layers = nn.Sequential(*wider, own, _fused(block._project_conv, block._bn2, relu6=False))
+        self.adds = block.id_skip and options.stride == 1 and options.input_filters == options.output_filters
+
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.layers(maps)
+        return found.add_(maps) if self.adds else found
+
+
+class _Mean(nn.Module):
+    def forward(self, maps: torch.Tensor) -> torch.Tensor:
+        return maps.mean((2, 3))
+
+
+def _fused(convolution: Any, normalisation: nn.BatchNorm2d, *, relu6: bool) -> FusedConvolution:
+    """Both in one; the package pads in a layer of its own."""
+    padding = getattr(convolution.static_padding, "padding", (0, 0, 0, 0))
+    return FusedConvolution(convolution, normalisation, padding=padding, relu6=relu6)

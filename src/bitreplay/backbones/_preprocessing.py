@@ -6,7 +6,7 @@ This is the step before the backbone: bytes become numbers at the size and scale
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 
@@ -39,6 +39,8 @@ class Preprocessing:
     std: tuple[float, ...] = (0.25,)
     size: int | None = None
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+
+    crops: ClassVar[bool] = True  # whoever decodes a picture for it crops it to its shape, before it is resized
 
     def __post_init__(self) -> None:
         if any(not value > 0 for value in self.std):

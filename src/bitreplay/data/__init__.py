@@ -2,6 +2,8 @@
 
 from bitreplay.data._available import Available, available
 from bitreplay.data._dataset import ImageDataset, Samples, Split, from_arrays
+from bitreplay.data._folder import images_below as images_below
+from bitreplay.data._folder import images_by_class as images_by_class
 from bitreplay.data._images import Encoded as Encoded
 from bitreplay.data._images import Named as Named
 from bitreplay.data._images import decode_within as decode_within

@@ -16,7 +16,7 @@ from bitreplay.data._decoded import EncodedDataset, EncodedSplit
 from bitreplay.data._split import split_by_seed
 from bitreplay.errors import InputError
 
-__all__ = ["encoded_folder", "image_files", "split_folders"]
+__all__ = ["encoded_folder", "image_files", "images_below", "images_by_class", "split_folders"]
 
 TEST_FOLDERS = ("test", "valid", "val")  # the first that exists
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -33,13 +33,13 @@ def split_folders(root: Path) -> tuple[Path, Path | None]:
 def image_files(root: Path) -> list[Path]:
     """All images that :func:`encoded_folder` would use."""
     folders = [folder for folder in split_folders(root) if folder is not None]
-    return [file for folder in folders for files in _images_by_class(folder).values() for file in files]
+    return [file for folder in folders for files in images_by_class(folder).values() for file in files]
 
 
 def encoded_folder(root: Path, test_fraction: float, seed: int) -> EncodedDataset:
     """Images of class folders; classes are numbered in the order of their names."""
     train_folder, test_folder = split_folders(root)
-    train = _images_by_class(train_folder)
+    train = images_by_class(train_folder)
     names = tuple(train)
     files = [file for mine in train.values() for file in mine]
     labels = np.repeat(np.arange(len(names)), [len(mine) for mine in train.values()])
@@ -51,7 +51,7 @@ def encoded_folder(root: Path, test_fraction: float, seed: int) -> EncodedDatase
             names,
             f"{root}, {test_fraction:g} of it for testing",
         )
-    test = _images_by_class(test_folder)
+    test = images_by_class(test_folder)
     if names != tuple(test):
         for some, others, where in ((train, test, test_folder), (test, train, train_folder)):
             missing = sorted(set(some) - set(others))
@@ -64,11 +64,9 @@ def encoded_folder(root: Path, test_fraction: float, seed: int) -> EncodedDatase
     )
 
 
-def _images_by_class(folder: Path) -> dict[str, list[Path]]:
-    images = {
-        text("a class folder's name", mine.name): sorted(file for file in mine.rglob("*") if _is_image(file))
-        for mine in _class_folders(folder)
-    }
+def images_by_class(folder: Path) -> dict[str, list[Path]]:
+    """Images of each class folder, in the order of names; classes without images and links to nothing are refused."""
+    images = {text("a class folder's name", mine.name): images_below(mine) for mine in _class_folders(folder)}
     if not images:
         raise InputError(f"{folder} has no class folders; {EXPECTED}")
     empty = [name for name, files in images.items() if not files]
@@ -78,6 +76,11 @@ def _images_by_class(folder: Path) -> dict[str, list[Path]]:
         if not file.exists():  # a link to nothing
             raise InputError(f"{file} is a link to {os.readlink(file)}, which is not there")
     return images
+
+
+def images_below(folder: Path) -> list[Path]:
+    """All images in a folder and its subfolders, sorted."""
+    return sorted(file for file in folder.rglob("*") if _is_image(file))
 
 
 def _class_folders(folder: Path) -> list[Path]:

@@ -27,11 +27,22 @@ from bitreplay._floor.devices import usable_device
 from bitreplay._floor.files import write_text
 from bitreplay._floor.progress import progress
 from bitreplay._floor.threads import torch_threads
-from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone, own_preprocessing, pretrained_on
+from bitreplay.backbones import (
+    BACKBONES,
+    HF,
+    HFPreprocessing,
+    Preprocessing,
+    build_backbone,
+    hf_backbone,
+    own_preprocessing,
+    pretrained_on,
+)
 from bitreplay.binarizers import Binarizer
-from bitreplay.bits import PackedBits, row_bytes, to_numpy
+from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.data import Samples
 from bitreplay.encoder._hashes import network_hash, weights_hash
+from bitreplay.encoder._images import checked_images
+from bitreplay.encoder._layers import fast_form, largest_layer
 from bitreplay.errors import InputError
 from bitreplay.training import TrainedNetwork
 
@@ -39,10 +50,12 @@ __all__ = ["Encoder"]
 
 Features = npt.NDArray[np.float32]
 
-VERSION = 2  # of what is done to images before the network: another one gives other features
-BATCH = 256  # images at once; always the same ones together, as the last digits of features depend on it
-PIXELS = 2**18
-SAVED_EVERY = 8  # batches between two notes of how far it got
+VERSION = 3  # of what is done to images before and in the network: another one gives features with other digits
+BATCH = 256  # images at once, at most; many fewer if layers are large
+# Bytes of a batch's largest layer. Ours: benchmarks/encoding.py. The C library gives blocks of more than 32 MB back to
+# the system at once and has to ask for them again, page by page.
+LARGEST_LAYER = 24 * 2**20
+SAVED_EVERY = 8  # times 256 images between two notes of how far it got
 FEATURES, DONE = "features.npy", "done.json"
 
 
@@ -53,7 +66,7 @@ class Encoder:
     ----------
     backbone : torch.nn.Module or callable
         From images (N, C, H, W), preprocessed, to features (N, d). A module is frozen and put in evaluation mode.
-    preprocessing : Preprocessing
+    preprocessing : Preprocessing or HFPreprocessing
         Applied before the backbone.
     name : str
         Its name in tables.
@@ -84,7 +97,7 @@ class Encoder:
     def __init__(
         self,
         backbone: Callable[[torch.Tensor], torch.Tensor],
-        preprocessing: Preprocessing,
+        preprocessing: Preprocessing | HFPreprocessing,
         *,
         name: str,
         binarizer: Binarizer | None = None,
@@ -98,9 +111,11 @@ class Encoder:
         self.key = ""
         if isinstance(backbone, nn.Module):
             frozen = backbone.eval().requires_grad_(False).to(self.device)
-            about = {"network": network_hash(frozen), "preprocessing": asdict(preprocessing), "batch": BATCH}
-            self.key = caches.key(version=VERSION, **about)
+            about = {"network": network_hash(frozen), "preprocessing": asdict(preprocessing)}
+            self.key = caches.key(version=VERSION, batch=[BATCH, LARGEST_LAYER], **about)
             self.backbone = frozen.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self._runs = fast_form(self.backbone, self.device)
+        self._batches: dict[tuple[int, ...], int] = {}
         self.preprocessing = preprocessing
         self.name = text("name", name)
         self.binarizer = binarizer
@@ -112,7 +127,11 @@ class Encoder:
     def from_pretrained(
         cls, name: str = "efficientnet_lite0", device: str | torch.device = "auto", **options: Any
     ) -> Encoder:
-        """An encoder with published weights, and options of its backbone."""
+        """An encoder with published weights, and options of its backbone; `hf:NAME` is a model of transformers."""
+        if name.startswith(HF):
+            network, preparation = hf_backbone(name.removeprefix(HF), **options)
+            seen = f"whatever {name} was trained on"
+            return cls(network, preparation, name=name, pretrained=seen, device=device)
         if name not in BACKBONES or not BACKBONES[name].pretrained:
             known = ", ".join(known for known, backbone in BACKBONES.items() if backbone.pretrained)
             raise InputError(f"there is no pretrained backbone {name!r}; there is {known}")
@@ -139,15 +158,16 @@ class Encoder:
         """SHA-256 of the network's tensors (docs/format.md); "" for a callable that is not a module."""
         return weights_hash(self.backbone) if isinstance(self.backbone, nn.Module) else ""
 
-    def with_preprocessing(self, preprocessing: Preprocessing) -> Encoder:
-        """The same network behind another preprocessing."""
-        about = {"name": self.name, "binarizer": self.binarizer, "pretrained": self.pretrained, "stage": self.stage}
-        return Encoder(self.backbone, preprocessing, device=self.device, options=self.options, **about)  # type: ignore[arg-type]
+    def batch_size(self, shape: tuple[int, ...]) -> int:
+        """How many preprocessed images (C, H, W) are encoded at once: so many that the largest layer stays small.
 
-    def batch_size(self, height: int, width: int) -> int:
-        """How many images of a size are encoded at once."""
-        side = self.preprocessing.size
-        return max(1, min(BATCH, PIXELS // (side * side if side else height * width)))
+        Of a data set, always the same ones are encoded together: the last digits of features depend on it.
+        """
+        if shape not in self._batches:
+            with torch.inference_mode(), torch_threads(), self._refusing(shape):
+                layer = largest_layer(self._runs, torch.zeros(1, *shape, device=self.device))
+            self._batches[shape] = max(1, min(BATCH, LARGEST_LAYER // max(1, layer)))
+        return self._batches[shape]
 
     @property
     def tail(self) -> Callable[[int, int], nn.Module] | None:
@@ -164,7 +184,7 @@ class Encoder:
     def features(self, samples: Samples | npt.NDArray[np.uint8]) -> Features:
         """Features (N, d) of samples of a data set, or of images (N, H, W, C)."""
         if not isinstance(samples, Samples):
-            samples = _checked_images(samples)
+            samples = checked_images(samples)
             return np.concatenate([self._encode(samples[rows]) for rows in _batches(len(samples))])
         if not self.key:
             return self.features(samples.images)
@@ -187,17 +207,19 @@ class Encoder:
         return PackedBits(np.asarray(data[samples.indices]), fingerprint.n_features)
 
     def _encode(self, images: npt.NDArray[np.uint8]) -> Features:
-        with torch.inference_mode(), torch_threads():
-            return self.encode(self.preprocessing(torch.from_numpy(np.array(images)).to(self.device)))
+        """Features of a block of images, in batches."""
+        first = self._prepared(images[:1])
+        size = self.batch_size(tuple(first.shape[1:]))
+        return np.concatenate([self.encode(self._prepared(images[rows])) for rows in _batches(len(images), size)])
+
+    def _prepared(self, images: npt.NDArray[np.uint8]) -> torch.Tensor:
+        with torch.inference_mode():
+            return self.preprocessing(torch.from_numpy(np.array(images)).to(self.device))
 
     def encode(self, pixels: torch.Tensor) -> Features:
         """Features (N, d) of one batch of images (N, C, H, W) that are preprocessed already."""
-        with torch.inference_mode(), torch_threads():
-            try:
-                features = self.backbone(pixels.to(self.device)).float().cpu().numpy()
-            except RuntimeError as error:  # such as grey images where the network takes colours
-                shape = " x ".join(map(str, (*pixels.shape[2:], pixels.shape[1])))
-                raise InputError(f"{self.name} does not accept these images of {shape}: {error}") from None
+        with torch.inference_mode(), torch_threads(), self._refusing(tuple(pixels.shape[1:])):
+            features = self._runs(pixels.to(self.device)).float().cpu().numpy()
         if features.ndim != 2 or len(features) != len(pixels):
             raise InputError(
                 f"{self.name} must turn {len(pixels)} images into features of shape ({len(pixels)}, d); "
@@ -206,6 +228,14 @@ class Encoder:
         if not np.isfinite(features).all():
             raise InputError(f"{self.name} must turn images into finite features; got NaN or infinity")
         return np.asarray(features, dtype=np.float32)
+
+    @contextlib.contextmanager
+    def _refusing(self, shape: tuple[int, ...]) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:  # such as grey images where the network takes colours
+            size = " x ".join(map(str, (*shape[1:], shape[0])))
+            raise InputError(f"{self.name} does not accept these images of {size}: {error}") from None
 
     # ------------------------------------------------------------------ cache
 
@@ -242,18 +272,6 @@ class Encoder:
                     if (number + 1) % SAVED_EVERY == 0:
                         write_text(folder / DONE, json.dumps([number + 1, *features.position()]))
                 advance(rows.stop - rows.start)
-
-
-def _checked_images(images: Any) -> npt.NDArray[np.uint8]:
-    """Images as an array, or a word on what is expected."""
-    array = to_numpy(images) if isinstance(images, torch.Tensor) else images
-    if not isinstance(array, np.ndarray) or array.ndim != 4 or array.dtype != np.uint8:
-        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(images).__name__}"
-        raise InputError(
-            "images must be uint8, pixels from 0 to 255, in an array of shape (N, height, width, channels), or samples "
-            f"of a data set; got {got}"
-        )
-    return array
 
 
 def _batches(n: int, size: int = BATCH) -> Iterator[slice]:

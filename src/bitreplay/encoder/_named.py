@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from bitreplay._floor.options import parse_options
-from bitreplay.backbones import BACKBONES, Preprocessing
+from bitreplay.backbones import BACKBONES, HF, HFPreprocessing, Preprocessing
 from bitreplay.encoder._encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.training import NETWORK, TrainedNetwork
@@ -18,9 +18,15 @@ __all__ = ["make_encoder"]
 
 
 def make_encoder(
-    encoder: Any, preprocessing: Preprocessing | None = None, device: str | torch.device = "auto"
+    encoder: Any,
+    preprocessing: Preprocessing | HFPreprocessing | None = None,
+    device: str | torch.device = "auto",
+    *,
+    download: bool = True,
 ) -> Encoder:
     """An encoder from its name with options, a folder, a module with its preprocessing, or an encoder itself.
+
+    Without `download`, a model of transformers must be here already.
 
     Examples
     --------
@@ -44,10 +50,14 @@ def make_encoder(
     if preprocessing is not None:
         raise InputError(f"{encoder} has its own preprocessing: give none beside it")
     word = str(encoder)
+    if word.startswith(HF):
+        return Encoder.from_pretrained(word, device, download=download)
     if word.partition(":")[0] in BACKBONES:
         name, options = parse_options(word)
         return Encoder.from_pretrained(name, device, **options)
     if (Path(word) / NETWORK).is_file():
         return Encoder.from_trained(TrainedNetwork.load(word), device)
     known = ", ".join(name for name, backbone in BACKBONES.items() if backbone.pretrained)
-    raise InputError(f"there is no encoder {word!r}; there are {known}, and folders written by `bitreplay train`")
+    raise InputError(
+        f"there is no encoder {word!r}; there are {known}, hf:NAME, and folders written by `bitreplay train`"
+    )

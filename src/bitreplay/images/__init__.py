@@ -3,6 +3,13 @@
 It is the whole flow **images → features → bits → memory/head → class** behind `partial_fit` and `predict`.
 """
 
+from bitreplay.images._about import About as About
 from bitreplay.images._classifier import ImageClassifier
+from bitreplay.images._file import changing as changing
+from bitreplay.images._file import read_model as read_model
+from bitreplay.images._file import write_model as write_model
+from bitreplay.images._frame import Frame as Frame
+from bitreplay.images._learned import Learned as Learned
+from bitreplay.images._summary import summary as summary
 
 __all__ = ["ImageClassifier"]

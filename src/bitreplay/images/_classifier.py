@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,22 +17,39 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from torch import nn
 
-from bitreplay._floor.container import read_file, write_file
-from bitreplay.backbones import Preprocessing
+from bitreplay._floor.progress import progress as show_progress
+from bitreplay.backbones import HFPreprocessing, Preprocessing
 from bitreplay.classifier import GBMClassifier
 from bitreplay.encoder import Encoder, make_encoder
 from bitreplay.errors import InputError
-from bitreplay.images._file import KIND, from_content, to_content
+from bitreplay.images._about import About
+from bitreplay.images._file import encoder_for, read_model, weights_of, write_model
 from bitreplay.images._frame import Frame
 from bitreplay.images._learned import Learned
 from bitreplay.images._names import check_names
 from bitreplay.images._pictures import Pictures
+from bitreplay.images._streaming import features_of
 from bitreplay.images._summary import summary
 from bitreplay.memory import Label
 
 __all__ = ["ImageClassifier"]
 
 Array = npt.NDArray[Any]
+
+
+class State(NamedTuple):
+    """An encoder, and what was learned of its features; replaced as a whole."""
+
+    encoder: Encoder
+    learned: Learned
+
+    def features(self, pictures: Pictures, title: str, shown: bool, total: int) -> npt.NDArray[np.float32]:
+        """Features of all pictures."""
+        with show_progress(title, total, shown=shown) as advance:
+            batches = list(features_of(self.encoder, pictures, self.learned.about.frame, advance))
+        if not batches:
+            raise InputError("there are no images; expected at least one")
+        return np.concatenate(batches)
 
 
 class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -45,8 +62,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     encoder : str, Encoder or torch.nn.Module
-        What turns pictures into features: a name, with options as in `bitreplay run` ("efficientnet_lite0"), a folder
-        written by `bitreplay train`, an :class:`Encoder`, or a network of your own with its `preprocessing`.
+        What turns pictures into features: a name, with options as in `bitreplay run` ("efficientnet_lite0"), a model
+        of transformers ("hf:facebook/dinov2-small"), a folder written by `bitreplay train`, an :class:`Encoder`, or a
+        network of your own with its `preprocessing`.
     classifier : GBMClassifier, optional
         How classes are learned from features; it is copied and must not be fitted. By default ``GBMClassifier()``.
     preprocessing : Preprocessing, optional
@@ -78,15 +96,15 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ['day']
     """
 
-    _learned: Learned | None = None
-    _blank: Learned | None = None
+    _state: State | None = None
+    _blank: State | None = None
 
     def __init__(
         self,
         encoder: str | Encoder | nn.Module = "efficientnet_lite0",
         classifier: GBMClassifier | None = None,
         *,
-        preprocessing: Preprocessing | None = None,
+        preprocessing: Preprocessing | HFPreprocessing | None = None,
         image_size: int | tuple[int, int] | None = None,
         device: str | torch.device = "auto",
     ) -> None:
@@ -120,22 +138,24 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from features that :meth:`features` returned."""
         return self._learn_features(None, features, check_names(labels, len(features)))
 
-    def _learn(self, begun: Learned | None, images: Any, labels: Any, progress: bool) -> ImageClassifier:
+    def _learn(self, begun: State | None, images: Any, labels: Any, progress: bool) -> ImageClassifier:
         pictures = Pictures(images)
         labels = check_names(labels, len(pictures))
         features = (begun or self._present()).features(pictures, "learning", progress, len(labels))
         return self._learn_features(begun, features, labels)
 
-    def _learn_features(self, begun: Learned | None, features: Any, labels: Any) -> ImageClassifier:
+    def _learn_features(self, begun: State | None, features: Any, labels: Any) -> ImageClassifier:
         with self._writing():
             before = begun or self._present()
-            self._learned = before.changed(lambda classifier: classifier.partial_fit(features, labels), labels)
+            learned = before.learned.changed(lambda classifier: classifier.partial_fit(features, labels), labels)
+            self._state = State(before.encoder, learned)
         return self
 
     def forget(self, label: Label) -> ImageClassifier:
         """Remove a class: its prototypes, count and label."""
         with self._writing():
-            self._learned = self._now().changed(lambda classifier: classifier.forget(label))
+            now = self._now()
+            self._state = State(now.encoder, now.learned.forgotten(label))
         return self
 
     def merge(self, other: ImageClassifier) -> ImageClassifier:
@@ -144,18 +164,19 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"only an ImageClassifier can be merged; got a {type(other).__name__}")
         theirs = other._now()
         with self._writing():
-            self._learned = self._now().merged(theirs)
+            now = self._now()
+            self._state = State(now.encoder, now.learned.merged(theirs.learned))
         return self
 
     # ------------------------------------------------------------------ deciding
 
     def predict(self, images: Any) -> Array:
         """The class of every picture, or `unknown` where the classifier rejects it."""
-        return np.asarray(self._now().classifier.predict(self.features(images)))
+        return np.asarray(self._now().learned.classifier.predict(self.features(images)))
 
     def predict_proba(self, images: Any) -> Array:
         """Probability of every class, in the order of `classes_`."""
-        return self._now().classifier.predict_proba(self.features(images))
+        return self._now().learned.classifier.predict_proba(self.features(images))
 
     def features(self, images: Any, *, progress: bool = False) -> npt.NDArray[np.float32]:
         """Features (N, d) of pictures: what `classifier_` takes."""
@@ -174,7 +195,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights : bool
             Also store the encoder's weights, so that the file is all that is needed.
         """
-        write_file(path, KIND, *to_content(self._now(), weights=weights))
+        now = self._now()
+        write_model(path, now.learned, weights_of(now.encoder) if weights else {})
 
     @classmethod
     def load(
@@ -185,15 +207,20 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         device: str | torch.device = "auto",
     ) -> ImageClassifier:
         """Read a classifier. Its encoder is made by its name unless one is given; other weights are refused."""
-        learned = from_content(*read_file(path), os.fspath(path), encoder, device)
-        frame, options = learned.frame, learned.classifier.get_params(deep=False)
-        clf = cls(learned.encoder, GBMClassifier(**options), image_size=(frame.height, frame.width), device=device)
-        clf._learned = learned
+        learned, stored = read_model(path)
+        return cls._restored(encoder_for(learned.about, stored, os.fspath(path), encoder, device), learned)
+
+    @classmethod
+    def _restored(cls, encoder: Encoder, learned: Learned) -> ImageClassifier:
+        frame, options = learned.about.frame, learned.classifier.get_params(deep=False)
+        size = (frame.height, frame.width)
+        clf = cls(encoder, GBMClassifier(**options), image_size=size, device=encoder.device)
+        clf._state = State(encoder, learned)
         return clf
 
     def describe(self) -> dict[str, Any]:
         """Classes with their counts, bytes and times, and the encoder, as plain values."""
-        return self._now().describe()
+        return self._now().learned.describe()
 
     def summary(self) -> str:
         """The same as a table."""
@@ -207,34 +234,35 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def classifier_(self) -> GBMClassifier:
         """The fitted classifier of features; every change puts another one in its place."""
-        return self._now("classifier_").classifier
+        return self._now("classifier_").learned.classifier
 
     @property
     def classes_(self) -> Array:
         """Classes learned so far, sorted."""
-        return self._now("classes_").classifier.classes_
+        return self._now("classes_").learned.classifier.classes_
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._learned is not None
+        return self._state is not None
 
-    def _now(self, attribute: str = "classifier_") -> Learned:
+    def _now(self, attribute: str = "classifier_") -> State:
         """What is known at this moment: everything that a call does is done with this one object."""
-        if self._learned is None:
+        if self._state is None:
             raise NotFittedError(f"this ImageClassifier has learned nothing yet: it has no {attribute}")
-        return self._learned
+        return self._state
 
-    def _present(self) -> Learned:
+    def _present(self) -> State:
         """What is known, or is there to begin with."""
-        if self._learned is not None:
-            return self._learned
+        if self._state is not None:
+            return self._state
         with self._writing():
             if self._blank is None:
                 self._blank = self._begun()
             return self._blank
 
-    def _begun(self) -> Learned:
+    def _begun(self) -> State:
         encoder = make_encoder(self.encoder, self.preprocessing, self.device)
-        return Learned.begun(encoder, Frame.of(encoder, self.image_size), self.classifier)
+        about = About.of(encoder, Frame.of(encoder, self.image_size))
+        return State(encoder, Learned.begun(about, self.classifier))
 
     def set_params(self, **parameters: Any) -> ImageClassifier:
         """As in scikit-learn; what was made of other parameters before anything was learned is made again."""

@@ -1,112 +1,117 @@
-"""An image classifier as JSON content and tensors, and back (docs/format.md).
+"""A model's file (docs/format.md): what was learned, which encoder it needs, and perhaps that encoder's weights.
 
 The classifier and the memory inside are the same as in their own files, so that whatever reads those reads this.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Mapping
-from dataclasses import asdict
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from bitreplay._floor.arguments import integer, number, text
-from bitreplay._floor.container import Tensors
+from bitreplay._floor.arguments import integer
+from bitreplay._floor.container import Tensors, read_file, write_file
+from bitreplay._floor.locks import file_lock
 from bitreplay._floor.options import options_text
-from bitreplay.backbones import BACKBONES, Preprocessing, pretrained_on
+from bitreplay.backbones import BACKBONES, HF
 from bitreplay.classifier import GBMClassifier
 from bitreplay.encoder import Encoder, make_encoder
 from bitreplay.errors import BitreplayError, FileFormatError, InputError
-from bitreplay.images._frame import LARGEST, Frame
+from bitreplay.images._about import About
 from bitreplay.images._learned import Learned, Times
 from bitreplay.memory import BinaryMemory
 from bitreplay.training import as_arrays, build_with_weights
 
-__all__ = ["KIND", "from_content", "to_content"]
+__all__ = ["changing", "encoder_for", "read_model", "weights_of", "write_model"]
 
 KIND = "images"
 WEIGHTS = "encoder."  # before the names of the encoder's tensors
 
+StrPath = str | os.PathLike[str]
 
-def to_content(learned: Learned, *, weights: bool) -> tuple[dict[str, Any], Tensors]:
-    """Everything needed to continue elsewhere, and if wanted the encoder's weights."""
+
+def write_model(path: StrPath, learned: Learned, weights: Tensors) -> None:
+    """Write a model, with the encoder's weights if there are any, atomically."""
     content, tensors = learned.classifier.to_content()
-    encoder = learned.encoder
-    content[KIND] = {
-        "encoder": {"name": encoder.name, "options": dict(encoder.options), "weights": encoder.weights},
-        "preprocessing": asdict(encoder.preprocessing),
-        "frame": asdict(learned.frame),
-        "times": [list(learned.times[label]) for label in learned.classifier.memory_.labels],
-    }
-    if weights:
-        if not isinstance(encoder.backbone, nn.Module):
-            raise InputError(f"{encoder.name} has no weights that could be stored: it is not a torch.nn.Module")
-        tensors |= as_arrays(encoder.backbone, WEIGHTS)
-    return content, tensors
+    times = [list(learned.times[label]) for label in learned.classifier.memory_.labels]
+    content[KIND] = {**learned.about.to_content(), "times": times}
+    write_file(path, KIND, content, tensors | {WEIGHTS + name: value for name, value in weights.items()})
 
 
-def from_content(
-    content: Mapping[str, Any], tensors: Tensors, path: str, given: Any, device: str | torch.device
-) -> Learned:
-    """What a file holds; `given` is the encoder if the caller has it already."""
+def read_model(path: StrPath) -> tuple[Learned, Tensors]:
+    """What a model's file holds: what was learned, and the encoder's weights if they are in it. No network is built."""
+    content, tensors = read_file(path)
+    name = os.fspath(path)
     if KIND not in content:
-        raise FileFormatError(f"{path} holds no classifier of images: read it with GBMClassifier.load or BinaryMemory")
-    classifier = GBMClassifier.from_content(content, tensors, path)
-    about = content[KIND]
+        raise FileFormatError(f"{name} holds no classifier of images, but a {content.get('kind', 'file')} of features")
+    classifier = GBMClassifier.from_content(content, tensors, name)
     try:
-        named = about["encoder"]
-        name, options, weights = text("name", named["name"]), dict(named["options"]), text("hash", named["weights"])
-        preprocessing = _preprocessing(about["preprocessing"])
-        frame = Frame(**about["frame"])
-        times = _times(about["times"], classifier.memory_)
+        about = About.from_content(content[KIND])
+        times = _times(content[KIND]["times"], classifier.memory_)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise FileFormatError(f"{path} does not say which encoder it needs: {error}") from None
-    encoder = _encoder(given, name, options, preprocessing, tensors, path, device)
-    if encoder.weights != weights:
-        raise InputError(
-            f"{path} was made with other weights of its encoder {name}: their hash is {weights[:16]}, "
-            f"that of the ones given is {encoder.weights[:16]}"
-        )
-    if encoder.preprocessing != preprocessing:
-        raise InputError(
-            f"{path} was made with another preprocessing: {preprocessing}; the encoder given has "
-            f"{encoder.preprocessing}"
-        )
-    return Learned(encoder, frame, classifier, times)
-
-
-def _encoder(
-    given: Any,
-    name: str,
-    options: Mapping[str, Any],
-    preprocessing: Preprocessing,
-    tensors: Tensors,
-    path: str,
-    device: str | torch.device,
-) -> Encoder:
-    """The encoder of a file: the one given, one with the file's weights, or the published one with this name."""
+        raise FileFormatError(f"{name} does not say which encoder it needs: {error}") from None
     stored = {key.removeprefix(WEIGHTS): value for key, value in tensors.items() if key.startswith(WEIGHTS)}
-    if isinstance(given, nn.Module):
-        if stored:
-            given = copy.deepcopy(given)
-            try:
-                given.load_state_dict({key: torch.from_numpy(value.copy()) for key, value in stored.items()})
-            except (RuntimeError, TypeError) as error:
-                raise InputError(f"the network given is not like that in {path}: {error}") from None
-        return Encoder(given, preprocessing, name=name, device=device, options=options)
-    if given is not None:
+    return Learned(about, classifier, times), stored
+
+
+@contextlib.contextmanager
+def changing(path: StrPath) -> Iterator[None]:
+    """While a model's file is read, changed and written: other processes that do the same wait.
+
+    A hidden file beside the model is what they wait for; it stays there, empty.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise InputError(f"cannot write {os.fspath(path)!r}: there is no folder {target.parent}")
+    with file_lock(target.with_name(f".{target.name}.lock")):
+        yield
+
+
+def weights_of(encoder: Encoder) -> Tensors:
+    """The weights of an encoder, for a file."""
+    if not isinstance(encoder.backbone, nn.Module):
+        raise InputError(f"{encoder.name} has no weights that could be stored: it is not a torch.nn.Module")
+    return as_arrays(encoder.backbone, "")
+
+
+def encoder_for(about: About, stored: Tensors, path: str, given: Any, device: str | torch.device) -> Encoder:
+    """The encoder of a file: the one given, one with the file's weights, or the published one of its name.
+
+    Whatever it is, it has the weights and the preprocessing that the file names.
+    """
+    encoder = _given(about, stored, path, given, device) if given is not None else _named(about, stored, path, device)
+    about.require(encoder, path)
+    return encoder
+
+
+def _given(about: About, stored: Tensors, path: str, given: Any, device: str | torch.device) -> Encoder:
+    if not isinstance(given, nn.Module):
         return make_encoder(given, device=device)
+    if stored:
+        given = copy.deepcopy(given)
+        try:
+            given.load_state_dict({key: torch.from_numpy(value.copy()) for key, value in stored.items()})
+        except (RuntimeError, TypeError) as error:
+            raise InputError(f"the network given is not like that in {path}: {error}") from None
+    return _encoder(given, about, device)
+
+
+def _named(about: About, stored: Tensors, path: str, device: str | torch.device) -> Encoder:
+    name = about.name
     try:
-        if stored and name in BACKBONES:
-            backbone = build_with_weights(name, options, stored)
-            seen = pretrained_on(name, options)
-            return Encoder(backbone, preprocessing, name=name, device=device, options=options, pretrained=seen)
+        if name in BACKBONES and stored:
+            return _encoder(build_with_weights(name, about.options, stored), about, device)
         if name in BACKBONES:
-            made = make_encoder(options_text(name, options), device=device)
-            return made if made.preprocessing == preprocessing else made.with_preprocessing(preprocessing)
+            made = make_encoder(options_text(name, about.options), device=device)
+            return _encoder(made.backbone, about, device)
+        if name.startswith(HF):  # reading a file must not reach out to the hub
+            return make_encoder(name, device=device, download=False)
     except BitreplayError:
         raise
     except Exception as error:  # whatever a forged file breaks is the file's fault
@@ -114,13 +119,15 @@ def _encoder(
     raise InputError(f"{path} needs its encoder {name!r}, which is not one of ours: pass load(..., encoder=...)")
 
 
-def _preprocessing(content: Mapping[str, Any]) -> Preprocessing:
-    made = Preprocessing(**{**content, "mean": tuple(content["mean"]), "std": tuple(content["std"])})
-    for mean, std in zip(made.mean, made.std, strict=True):
-        number("mean", mean, -1e6, 1e6), number("std", std, 1e-6, 1e6)
-    if made.size is not None:
-        integer("size", made.size, 1, LARGEST)
-    return made
+def _encoder(backbone: Any, about: About, device: str | torch.device) -> Encoder:
+    return Encoder(
+        backbone,
+        about.preprocessing,
+        name=about.name,
+        pretrained=about.pretrained,
+        options=about.options,
+        device=device,
+    )
 
 
 def _times(times: Any, memory: BinaryMemory) -> Times:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,12 +63,7 @@ class Frame:
         if size is None and own is None:
             raise InputError(f"{encoder.name} takes images of any size: say with image_size which to give it")
         height, width = size if isinstance(size, tuple) else (size or own,) * 2
-        return cls(height or 0, width or 0, _channels(encoder), enlarge=own is None)
-
-    @classmethod
-    def restored(cls, content: Mapping[str, Any]) -> Frame:
-        """From a file; the other direction is `dataclasses.asdict`."""
-        return cls(**content)
+        return cls(height or 0, width or 0, _channels(encoder), encoder.preprocessing.crops, own is None)
 
     def pixels(self, picture: Picture) -> npt.NDArray[np.uint8]:
         """Pixels (H, W, channels) of a picture."""

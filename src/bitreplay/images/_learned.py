@@ -1,4 +1,7 @@
-"""What an image classifier knows, in one immutable object: readers take it once, writers replace it once."""
+"""What an image classifier knows, in one immutable object: readers take it once, writers replace it once.
+
+It knows which encoder it needs but does not hold it: a class can be forgotten, or a model shown, without a network.
+"""
 
 from __future__ import annotations
 
@@ -8,63 +11,46 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
-from bitreplay._floor.progress import progress
 from bitreplay.bits import to_numpy
 from bitreplay.classifier import GBMClassifier
-from bitreplay.encoder import Encoder
-from bitreplay.errors import InputError
-from bitreplay.images._frame import Frame
-from bitreplay.images._pictures import Pictures
-from bitreplay.images._streaming import features_of
+from bitreplay.errors import FingerprintError, InputError
+from bitreplay.images._about import About
 from bitreplay.memory import Label, as_label
 
-__all__ = ["Learned", "Times", "encoder_label"]
+__all__ = ["Learned", "Times"]
 
 Times = Mapping[Label, tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Learned:
-    """An encoder, a classifier of its features, and when that learned each class.
+    """A classifier of an encoder's features, and when it learned each class.
 
     Parameters
     ----------
-    encoder : Encoder
-        Pictures to features.
-    frame : Frame
-        The size of pictures for it.
+    about : About
+        Which encoder.
     classifier : GBMClassifier
         Never changed from here on: to learn, a copy of it learns.
     times : mapping of label to (int, int)
         When samples of each class came first and last, in seconds since 1970.
     """
 
-    encoder: Encoder
-    frame: Frame
+    about: About
     classifier: GBMClassifier
     times: Times
 
     @classmethod
-    def begun(cls, encoder: Encoder, frame: Frame, classifier: GBMClassifier | None) -> Learned:
+    def begun(cls, about: About, classifier: GBMClassifier | None) -> Learned:
         """Nothing yet. The memory will know its encoder, so that one of another encoder cannot be merged."""
         given = GBMClassifier() if classifier is None else classifier
         if not isinstance(given, GBMClassifier):
             raise InputError(f"classifier must be a GBMClassifier; got a {type(given).__name__}")
         options = given.get_params(deep=False)
-        options["encoder_name"] = given.encoder_name or encoder_label(encoder)
-        return cls(encoder, frame, GBMClassifier(**options), {})
-
-    def features(self, pictures: Pictures, title: str, shown: bool, total: int) -> npt.NDArray[np.float32]:
-        """Features of all pictures."""
-        with progress(title, total, shown=shown) as advance:
-            batches = list(features_of(self.encoder, pictures, self.frame, advance))
-        if not batches:
-            raise InputError("there are no images; expected at least one")
-        return np.concatenate(batches)
+        options["encoder_name"] = given.encoder_name or about.label
+        return cls(about, GBMClassifier(**options), {})
 
     def changed(self, change: Callable[[GBMClassifier], object], labels: Any = ()) -> Learned:
         """After a change to a copy of the classifier, by which samples of `labels` were learned."""
@@ -75,12 +61,16 @@ class Learned:
         seen = {label: (self.times.get(label, (now, now))[0], now) for label in touched}
         return self._with(classifier, {**self.times, **seen})
 
+    def forgotten(self, label: Label) -> Learned:
+        """Without a class."""
+        return self.changed(lambda classifier: classifier.forget(label))
+
     def merged(self, other: Learned) -> Learned:
         """With the classes of another one of the same encoder."""
-        if (self.encoder.weights, self.encoder.preprocessing) != (other.encoder.weights, other.encoder.preprocessing):
-            raise InputError(
-                f"cannot merge what another encoder has seen: it is {encoder_label(other.encoder)!r}, "
-                f"expected {encoder_label(self.encoder)!r}"
+        mine, theirs = self.about, other.about
+        if (mine.weights, mine.preprocessing) != (theirs.weights, theirs.preprocessing):
+            raise FingerprintError(
+                f"cannot merge what another encoder has seen: encoder is {theirs.label!r}, expected {mine.label!r}"
             )
         classifier = copy.copy(self.classifier)
         classifier.merge(other.classifier.memory_)
@@ -112,15 +102,10 @@ class Learned:
             "classes": classes,
             "bytes": memory.nbytes,
             "working_bytes": head.nbytes,
-            "encoder": self.encoder.name,
-            "encoder_options": self.encoder.options,
-            "encoder_weights": self.encoder.weights,
-            "pretrained": self.encoder.pretrained,
-            "image_size": [self.frame.height, self.frame.width],
+            "encoder": self.about.name,
+            "encoder_options": dict(self.about.options),
+            "encoder_weights": self.about.weights,
+            "pretrained": self.about.pretrained,
+            "image_size": [self.about.frame.height, self.about.frame.width],
             "features": self.classifier.n_features_in_,
         }
-
-
-def encoder_label(encoder: Encoder) -> str:
-    """The name of an encoder in fingerprints: with the beginning of its weights' hash, so that others differ."""
-    return f"{encoder.name} {encoder.weights[:16]}".strip()

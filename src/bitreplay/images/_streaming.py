@@ -32,7 +32,11 @@ def features_of(
     encoder: Encoder, pictures: Pictures, frame: Frame, advance: Callable[[int], None] = lambda done: None
 ) -> Iterator[Features]:
     """Features of pictures, batch by batch in their order; `advance` is told how many each batch had."""
-    size = encoder.batch_size(frame.height, frame.width)
+    source = iter(pictures)
+    first = [_prepared(picture, frame, encoder) for picture in islice(source, 1)]  # says what the network will see
+    if not first:
+        return
+    size = encoder.batch_size(tuple(first[0].shape[1:]))
     with contextlib.ExitStack() as stack:
         threads = ThreadPoolExecutor(THREADS)
         stack.callback(threads.shutdown, cancel_futures=True)  # after an error, what is queued need not be decoded
@@ -40,10 +44,11 @@ def features_of(
         def begin(picture: Picture) -> Future[torch.Tensor]:
             return threads.submit(_prepared, picture, frame, encoder)
 
-        source = iter(pictures)
         waiting = deque(begin(picture) for picture in islice(source, AHEAD * size))
-        while waiting:
-            batch = torch.cat([waiting.popleft().result() for _ in range(min(size, len(waiting)))])
+        while waiting or first:
+            n = min(size - len(first), len(waiting))
+            batch = torch.cat([*first, *(waiting.popleft().result() for _ in range(n))])
+            first = []
             waiting.extend(begin(picture) for picture in islice(source, len(batch)))
             yield encoder.encode(batch.contiguous(memory_format=torch.channels_last))
             advance(len(batch))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bitreplay._floor.options import options_text, parse_options
-from bitreplay.backbones import BACKBONES, pretrained_on
+from bitreplay.backbones import BACKBONES, HF, pretrained_on
 from bitreplay.binarizers import Thermometer
 from bitreplay.data import Scenario, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
@@ -63,9 +63,9 @@ class Setting:
     samples_per_class : int, optional
         Few-shot learning: training samples per class in the tasks after task 0.
     encoder : str, optional
-        `efficientnet_lite0` or `quicknet_large` (pretrained on ImageNet), a network to be trained on task 0
-        (`resnet18`, `small_cnn`, `binary_vgg`), or a folder written by `bitreplay train`. A name may carry options:
-        `resnet18:width=64`. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
+        `efficientnet_lite0` or `quicknet_large` (pretrained on ImageNet), `hf:NAME` (of transformers), a network to
+        be trained on task 0 (`resnet18`, `small_cnn`, `binary_vgg`), or a folder written by `bitreplay train`. A name
+        may carry options: `resnet18:width=64`. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
     preset : str, optional
         How an encoder is trained: `cpu`, `paper`, `digits`, `small`, `cpu_binary` or, for a small `quicknet` with
         random weights, `cpu_hybrid`. By default `cpu_binary` for `binary_vgg`, `digits` for digits, else `cpu`.
@@ -122,9 +122,10 @@ class Setting:
             hint = "; for that table: bitreplay reproduce table-1" if self.preset == "table-1" else ""
             raise InputError(f"preset must be one of {', '.join(PRESETS)}; got {self.preset!r}{hint}")
         name = self.encoder_name
-        if name not in BACKBONES and not (Path(name) / NETWORK).is_file():
+        if name not in BACKBONES and not name.startswith(HF) and not (Path(name) / NETWORK).is_file():
             raise InputError(
-                f"encoder must be one of {', '.join(BACKBONES)}, or a folder written by `bitreplay train`; got {name!r}"
+                f"encoder must be one of {', '.join(BACKBONES)}, hf:NAME, or a folder written by `bitreplay train`; "
+                f"got {name!r}"
             )
         _ = self.training_options  # wrong ones are refused now, and not when the data has been read
 
@@ -182,7 +183,7 @@ class Setting:
         given = {name: value for name, value in asdict(self).items() if name not in NOT_RESULTS}
         what = {name: value for name, value in given.items() if value not in LATER.get(name, ())}
         name = self.encoder_name
-        if name not in BACKBONES:
+        if name not in BACKBONES and not name.startswith(HF):
             digest = hashlib.sha256((Path(name) / NETWORK).read_bytes())
             plain = Path(name) / PLAIN_FOLDER / NETWORK
             digest.update(plain.read_bytes() if plain.is_file() else b"")
@@ -244,7 +245,7 @@ class Setting:
             plain = uses == "features" and self.binarizer == "thermometer" and not self._is_binary
             setting, stage = (replace(self, binarizer="none"), PLAIN) if plain else (self, "")
             return Encoder.from_trained(setting.trained(scenario, progress=progress), self._device, stage)
-        if self.encoder_name in BACKBONES:
+        if self.encoder_name in BACKBONES or self.encoder_name.startswith(HF):
             return Encoder.from_pretrained(self.encoder_name, self._device, **self.backbone_options)
         folder, stage = Path(self.encoder_name), ""
         if uses == "features":

@@ -21,7 +21,7 @@ FEWEST = 8  # ours: held-back frames; the newest of fewer says little
 MARGIN = 0.25  # ours: of the way from the middle to the newest; things look a little newer in another minute
 FEWEST_TO_CALIBRATE = 10  # ours: below, one frame would decide how sure the model sounds
 FEWEST_TO_REFUSE = 20  # what `refuse` needs
-REFUSE = 0.0  # ours: frames held back are of the same minute as those learned, so that none of them may be refused
+REFUSE = 0.01  # ours: frames held back are of the same minute as those learned, so that hardly one may be refused
 OTHER_WORD = "(unknown)"  # for a model that has a class called unknown
 
 
