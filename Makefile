@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-browser test-device fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-browser studio-pictures test-device fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -28,6 +28,10 @@ test-browser: $(READY)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright
 	npm install --silent --no-audit --no-fund --prefix tests/browser axe-core@4.14.0
 	BITREPLAY_TEST_BROWSER=1 $(VENV)/bin/pytest -x tests/browser
+
+# The README's pictures of the studio, taken by one of these tests.
+studio-pictures: $(READY)
+	BITREPLAY_TEST_BROWSER=1 BITREPLAY_PICTURES=docs/images $(VENV)/bin/pytest -x tests/browser/test_pictures.py
 
 # The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
 test-device: $(READY)

@@ -57,6 +57,7 @@ def test_teach_by_camera_with_the_mouse(browser: Browser, address: str, camera: 
         person.show("mug")
         person.hold(30)
         assert person.collected() >= 30
+        check_for_everybody(person)
         shot(person, "collected")
         said = person.learn("mug")
         assert re.search(r"from \d+ pictures in \d+(\.\d)? m?s", said)

@@ -3,9 +3,12 @@ import * as api from "./api.js";
 import { bytes, percent, plural } from "./words.js";
 
 const element = (id) => document.getElementById(id);
-const drawn = new Map(); // label -> what is kept, for the version it was asked at
+const drawn = new Map(); // strip -> what is drawn on it
+const last = new Map(); // label -> what was kept when it was last asked for, to be shown until the answer comes
 
 export function show(state, actions, fresh = null) {
+  drawn.clear();
+  for (const label of last.keys()) if (!state.classes.some((one) => one.label === label)) last.delete(label);
   element("file").textContent = `${state.model.file} · ${state.classes.length ? bytes(state.model.memory_bytes) : "empty"}`;
   const undo = element("undo");
   undo.disabled = !state.model.undo;
@@ -44,7 +47,8 @@ function card(one, actions, fresh) {
     button("Forget", `Forget ${one.label}`, () => actions.forget(one.label), "forget"),
   );
   item.append(title, facts, strip, foot);
-  api.kept(one.label).then((kept) => { drawn.set(strip, kept); draw(strip); }, () => {});
+  if (last.has(one.label)) draw(strip, last.get(one.label));
+  api.kept(one.label).then((kept) => { last.set(one.label, kept); draw(strip, kept); }, () => {});
   return item;
 }
 
@@ -58,8 +62,8 @@ function button(words, spoken, action, kind = "more") {
   return made;
 }
 
-function draw(strip) {
-  const kept = drawn.get(strip);
+function draw(strip, kept) {
+  drawn.set(strip, kept);
   const columns = Math.max(1, Math.round(Math.sqrt(kept.width * 1.25)));
   const rows = Math.ceil(kept.width / columns);
   const [low, high] = ["--bit-low", "--bit-high"].map(colour);
@@ -87,5 +91,5 @@ function colour(name) {
 }
 
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-  for (const strip of drawn.keys()) strip.isConnected ? draw(strip) : drawn.delete(strip);
+  for (const [strip, kept] of drawn) draw(strip, kept);
 });

@@ -62,7 +62,7 @@ function show(prediction) {
   const [best] = prediction.top;
   if (!known.includes(best.label)) return; // forgotten while this was on its way
   if (!prediction.known) {
-    say("unknown", "Unknown", `Most like ${best.label}, but not enough to say so.`);
+    say("unknown", "Unknown", `Most like ${best.label}, but not like it enough.`);
   } else if (known.length === 1) {
     say("known", best.label, "It knows nothing else yet, so everything looks like it. Teach a second class.");
   } else {
@@ -75,8 +75,9 @@ function show(prediction) {
   prediction.top.forEach((guess, place) => {
     const [name, share, track] = bars.children[place].children;
     name.textContent = guess.label;
-    share.textContent = percent(guess.probability);
-    track.firstElementChild.style.transform = `scaleX(${guess.probability})`;
+    // Shares are of what is known; if it is none of these, they would only mislead.
+    share.textContent = prediction.known ? percent(guess.probability) : place ? "" : "closest";
+    track.firstElementChild.style.transform = `scaleX(${prediction.known ? guess.probability : 0})`;
   });
 }
 
