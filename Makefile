@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-device fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-browser studio-pictures test-device fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -22,6 +22,16 @@ test: $(READY)
 # Ten runs of the tests that wait for processes or time, beside six busy loops: about half an hour on two cores.
 test-load: $(READY)
 	$(VENV)/bin/python tests/under_load.py
+
+# The studio's page in Debian's chromium with a fake camera (apt-get install chromium npm); axe-core looks for barriers.
+test-browser: $(READY)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright
+	npm install --silent --no-audit --no-fund --prefix tests/browser axe-core@4.14.0
+	BITREPLAY_TEST_BROWSER=1 $(VENV)/bin/pytest -x tests/browser
+
+# The README's pictures of the studio, taken by one of these tests.
+studio-pictures: $(READY)
+	BITREPLAY_TEST_BROWSER=1 BITREPLAY_PICTURES=docs/images $(VENV)/bin/pytest -x tests/browser/test_pictures.py
 
 # The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
 test-device: $(READY)

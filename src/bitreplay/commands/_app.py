@@ -26,6 +26,7 @@ from bitreplay.commands._predict import predict
 from bitreplay.commands._report import report
 from bitreplay.commands._reproduce import reproduce
 from bitreplay.commands._run import run
+from bitreplay.commands._serve import serve, studio
 from bitreplay.commands._show import show
 from bitreplay.commands._train import train
 
@@ -41,6 +42,8 @@ COMMANDS = {
         merge,
         show,
         evaluate,
+        serve,
+        studio,
         run,
         compare,
         reproduce,

@@ -1,0 +1,121 @@
+"""Limits of the service, and a request's body read within them.
+
+Beside the flow images → features → bits → memory/head → class: what comes from outside is bounded before it is looked at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from starlette.types import Receive, Scope
+
+from bitreplay.service._problems import Problem
+
+__all__ = ["Limits", "Traffic"]
+
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a client may ask for at most. All of these are ours: ample for photographs, small for a machine.
+
+    Parameters
+    ----------
+    body_bytes : int
+        Bytes of a request.
+    all_bytes : int
+        Bytes of all requests that are being read or answered together.
+    images : int
+        Pictures of a request.
+    image_bytes : int
+        Bytes of one picture. Its pixels are limited where it is decoded.
+    requests : int
+        Requests that are being read or answered at the same time.
+    head_seconds : float
+        Until the head of a request has arrived.
+    pause_seconds : float
+        Between two pieces of a body, or of an answer that the client takes.
+    body_seconds : float
+        Until a body has arrived.
+
+    Examples
+    --------
+    >>> Limits(images=8).images
+    8
+    """
+
+    body_bytes: int = 64 * MEGABYTE
+    all_bytes: int = 256 * MEGABYTE
+    images: int = 512
+    image_bytes: int = 16 * MEGABYTE
+    requests: int = 512
+    head_seconds: float = 10.0
+    pause_seconds: float = 10.0
+    body_seconds: float = 120.0
+
+
+@dataclass
+class Traffic:
+    """What is under way: requests and the bytes of their bodies. Only the event loop's thread touches it."""
+
+    limits: Limits
+    requests: int = 0
+    held_bytes: int = field(default=0)
+
+    @asynccontextmanager
+    async def request(self) -> AsyncIterator[None]:
+        """Count a request while it is answered, or refuse it."""
+        if self.requests >= self.limits.requests:
+            raise Problem(503, "too many requests at once", f"at most {self.limits.requests} are answered; try again")
+        self.requests += 1
+        try:
+            yield
+        finally:
+            self.requests -= 1
+
+    @asynccontextmanager
+    async def body(self, scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
+        """A request's body, counted as long as it is used."""
+        declared = dict(scope["headers"]).get(b"content-length", b"")
+        if declared.isdigit() and int(declared) > self.limits.body_bytes:
+            raise self._too_large()
+        held = 0
+        pieces: list[bytes] = []
+        try:
+            async for piece in self._pieces(receive):
+                held += len(piece)
+                self.held_bytes += len(piece)
+                if held > self.limits.body_bytes:
+                    raise self._too_large()
+                if self.held_bytes > self.limits.all_bytes:
+                    raise Problem(503, "too much at once", "the requests under way are too large together; try again")
+                pieces.append(piece)
+            whole = b"".join(pieces)
+            pieces.clear()
+            yield whole
+        finally:
+            self.held_bytes -= held
+
+    async def _pieces(self, receive: Receive) -> AsyncIterator[bytes]:
+        end = asyncio.get_running_loop().time() + self.limits.body_seconds
+        more = True
+        while more:
+            left = end - asyncio.get_running_loop().time()
+            try:
+                message = await asyncio.wait_for(receive(), max(0.0, min(left, self.limits.pause_seconds)))
+            except TimeoutError:
+                raise Problem(408, "the request took too long", "its body did not arrive in time") from None
+            if message["type"] == "http.disconnect":
+                raise Problem(400, "the request is incomplete", "the client went away")
+            more = message.get("more_body", False)
+            yield message.get("body", b"")
+
+    def _too_large(self) -> Problem:
+        most = self.limits.body_bytes
+        return Problem(
+            413, "the request is too large", f"at most {most:,} bytes are taken; send fewer pictures at once"
+        )
