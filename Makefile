@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-device fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-device test-wheel fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -26,6 +26,10 @@ test-load: $(READY)
 # The C library once more, on an emulated Cortex-M and on a big-endian machine. Says what to install if it is missing.
 test-device: $(READY)
 	BITREPLAY_TEST_DEVICE=1 $(VENV)/bin/pytest tests/device tests/real/test_device.py
+
+# Builds sdist and wheel, checks them, and installs them into empty environments: core alone, then each extra.
+test-wheel: $(READY)
+	$(VENV)/bin/python tests/wheel.py
 
 # Ten million damaged blocks under AddressSanitizer and UBSan; `make -C fuzz minimize` then keeps what was new in fuzz/corpus.
 FUZZ_RUNS ?= 10000000
