@@ -5,7 +5,7 @@ READY = $(VENV)/.ready
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-device test-wheel fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-device test-wheel docs fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -39,6 +39,10 @@ fuzz-device: $(READY)
 # The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about twenty minutes on two busy cores.
 attack: $(READY)
 	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
+
+# The documentation site, in site/: reads offline. Warnings are errors.
+docs: $(READY)
+	$(VENV)/bin/python docs/site.py
 
 format: $(READY)
 	$(VENV)/bin/ruff check --fix .
