@@ -32,7 +32,9 @@ def main() -> None:
             session = onnxruntime.InferenceSession(f"{folder}/model.onnx")
             label, _, probabilities = session.run(None, {"features": test})
         differ, error = (label != clf.predict(test)).sum(), np.abs(probabilities - clf.predict_proba(test)).max()
-        print(f"{name}: {differ} of {len(test)} answers differ, probabilities by {error:.1e}; written in {seconds:.1f} s")
+        print(
+            f"{name}: {differ} of {len(test)} answers differ, probabilities by {error:.1e}; written in {seconds:.1f} s"
+        )
 
 
 if __name__ == "__main__":

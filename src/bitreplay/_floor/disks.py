@@ -12,7 +12,11 @@ from bitreplay.errors import FullDiskError
 
 __all__ = ["naming_the_disk"]
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, no room for this user, no room for a file of this size
+FULL = (
+    errno.ENOSPC,
+    getattr(errno, "EDQUOT", errno.ENOSPC),
+    errno.EFBIG,
+)  # no room, no room for this user, no room for a file of this size
 
 
 @contextlib.contextmanager
