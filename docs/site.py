@@ -26,6 +26,7 @@ LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 
 
 def main() -> None:
+    """Build the site into the folder given, or site/."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     site = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "site"
     with tempfile.TemporaryDirectory() as folder:
@@ -37,6 +38,7 @@ def main() -> None:
 
 
 def write_pages(pages: Path) -> None:
+    """Copy all pages and images into one folder."""
     for path in sorted((ROOT / "docs").glob("*.md")):
         (pages / path.name).write_text(relinked(path.read_text(), Path("docs")))
     for name, page in ROOT_PAGES.items():

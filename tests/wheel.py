@@ -1,4 +1,4 @@
-"""The package as a user gets it: sdist and wheel, built, checked and installed into empty environments: `make test-wheel`.
+"""The package as a user gets it: sdist and wheel, built, checked and installed: `make test-wheel`.
 
 First the core alone runs the README; then every extra is added to an environment of its own, and what it is for is
 imported. The tests of the core pass without any extra (`--core` runs only those, where bitreplay is installed already).

@@ -46,7 +46,7 @@ Written by bitreplay {version}.
 """
 
 
-class HubClassifier(GBMClassifier, ModelHubMixin):  # type: ignore[misc]
+class HubClassifier(GBMClassifier, ModelHubMixin):
     """A :class:`bitreplay.GBMClassifier` that can be published on the Hugging Face Hub. Needs the extra `[hub]`.
 
     It has the classifier's parameters and methods, and those of `huggingface_hub.ModelHubMixin`:

@@ -20,6 +20,9 @@ __all__ = ["as_module"]
 class _Linear(nn.Module):
     """Products of bits with rows of weights, plus offsets: (N, D) to (N, rows, classes)."""
 
+    weights: torch.Tensor
+    offsets: torch.Tensor
+
     def __init__(self, weights: npt.NDArray[Any], offsets: npt.NDArray[Any]) -> None:
         super().__init__()
         self.shape = tuple(offsets.shape)  # (rows, classes)
@@ -40,7 +43,7 @@ class _ClosedForm(nn.Module):
         self.rows = _Linear(weights.swapaxes(0, 1), offsets.T)
 
     def forward(self, bits: torch.Tensor) -> torch.Tensor:
-        parts = self.rows(bits)
+        parts: torch.Tensor = self.rows(bits)
         return parts[:, 0] + parts[:, 1:].square().sum(1)
 
 
@@ -58,7 +61,8 @@ class _Bayes(nn.Module):
         self.rows = _Linear(weights, constants)
 
     def forward(self, bits: torch.Tensor) -> torch.Tensor:
-        return self.rows(bits).logsumexp(1)
+        joint: torch.Tensor = self.rows(bits)
+        return joint.logsumexp(1)
 
 
 class _Replay(nn.Module):
