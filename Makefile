@@ -2,10 +2,11 @@
 PYTHON ?= python3
 VENV ?= .venv
 READY = $(VENV)/.ready
+PIP_OPTIONS = --quiet --disable-pip-version-check --constraint constraints.txt --editable
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-browser studio-pictures test-device fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-browser studio-pictures test-device test-wheel docs fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -37,6 +38,11 @@ studio-pictures: $(READY)
 test-device: $(READY)
 	BITREPLAY_TEST_DEVICE=1 $(VENV)/bin/pytest tests/device tests/real/test_device.py
 
+# Builds sdist and wheel, checks them, and installs them into empty environments: core alone, then each extra.
+test-wheel: $(READY)
+	$(VENV)/bin/python -m pip install $(PIP_OPTIONS) '.[release]'
+	$(VENV)/bin/python tests/wheel.py
+
 # Ten million damaged blocks under AddressSanitizer and UBSan; `make -C fuzz minimize` then keeps what was new in fuzz/corpus.
 FUZZ_RUNS ?= 10000000
 fuzz-device: $(READY)
@@ -45,6 +51,11 @@ fuzz-device: $(READY)
 # The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about twenty minutes on two busy cores.
 attack: $(READY)
 	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
+
+# The documentation site, in site/: reads offline. Warnings are errors.
+docs: $(READY)
+	$(VENV)/bin/python -m pip install $(PIP_OPTIONS) '.[docs]'
+	$(VENV)/bin/python docs/site.py
 
 format: $(READY)
 	$(VENV)/bin/ruff check --fix .

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bitreplay.device import export_c
     from bitreplay.encoder import Encoder
     from bitreplay.evaluation import evaluate
+    from bitreplay.exports import HubClassifier, as_module, export_onnx
     from bitreplay.images import ImageClassifier
 
 __all__ = [
@@ -28,14 +29,17 @@ __all__ = [
     "Fingerprint",
     "GBMClassifier",
     "Heaviside",
+    "HubClassifier",
     "ImageClassifier",
     "Mixture",
     "PackedBits",
     "Replay",
     "Thermometer",
     "__version__",
+    "as_module",
     "evaluate",
     "export_c",
+    "export_onnx",
     "fit_mixtures",
     "load_dataset",
     "make_scenario",
@@ -47,7 +51,10 @@ LATER = {
     "Encoder": "encoder",
     "ImageClassifier": "images",
     "evaluate": "evaluation",
+    "HubClassifier": "exports",
+    "as_module": "exports",
     "export_c": "device",
+    "export_onnx": "exports",
     "load_dataset": "data",
     "make_scenario": "data",
 }

@@ -64,7 +64,7 @@ def test_learning_goes_on_in_a_new_process(tmp_path):
 
 
 def test_feature_names_options_and_the_memory_inside_survive(tmp_path):
-    import pandas as pd
+    pd = pytest.importorskip("pandas")
 
     frame = pd.DataFrame(X[:, :5], columns=[f"pixel {i}" for i in range(5)])
     clf = GBMClassifier(prototypes=4, bits=5, p=2, random_state=1).fit(frame, Y.astype(str))

@@ -12,7 +12,8 @@ from bitreplay.errors import FullDiskError
 
 __all__ = ["naming_the_disk"]
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no room, no room for this user, no room for a file of this size
+# No room, no room for this user (unknown to Windows), no room for a file of this size.
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import re
 import secrets
 import shutil
 import stat
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +85,8 @@ def remove_stray_parts(folder: Path) -> None:
 
 
 def _lives(process: int) -> bool:
+    if sys.platform == "win32":  # there signal 0 is Ctrl-C: nobody is asked, and what was left stays
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -7,8 +7,10 @@ the others wait for it.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 from bitreplay.errors import InputError
 
@@ -17,7 +19,7 @@ __all__ = ["file_lock"]
 
 @contextlib.contextmanager
 def file_lock(lock: Path) -> Iterator[None]:
-    """Wait until no other process holds the lock; if the system has no such locks, it does not wait."""
+    """Wait until no other process holds the lock. The system gives it back even after a kill."""
     try:
         file = lock.open("w")
     except OSError as error:
@@ -26,8 +28,24 @@ def file_lock(lock: Path) -> Iterator[None]:
             "if that is the cache, set $BITREPLAY_CACHE to a folder that can be written to"
         ) from None
     with file:
-        with contextlib.suppress(ImportError):
-            import fcntl
+        _wait_for(file)
+        yield  # closing the file gives the lock back
 
-            fcntl.flock(file, fcntl.LOCK_EX)  # the system gives it back even after a kill
-        yield
+
+if sys.platform == "win32":  # by the documentation of msvcrt; never run
+
+    def _wait_for(file: IO[Any]) -> None:
+        import msvcrt
+
+        while True:
+            file.seek(0)
+            with contextlib.suppress(OSError):  # it gives up after ten seconds
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                return
+
+else:
+
+    def _wait_for(file: IO[Any]) -> None:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX)

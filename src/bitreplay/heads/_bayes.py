@@ -114,6 +114,16 @@ class Bayes(FromMemory):
         return np.asarray(top + np.log(np.add.reduceat(joint, begins, axis=1)))
 
     @property
+    def rows(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], npt.NDArray[np.intp]]:
+        """Slopes and offsets of all prototypes, and the first of every class, for computing scores elsewhere.
+
+        A class's score is the logarithm of the sum of ``exp(slopes @ bits + offset)`` over its prototypes.
+        """
+        if not len(self._offsets):
+            raise InputError("the head has not been fitted to a memory yet")
+        return self._slopes, self._offsets, self._starts
+
+    @property
     def nbytes(self) -> int:
         """Working set in bytes."""
         return self._slopes.nbytes + self._offsets.nbytes
