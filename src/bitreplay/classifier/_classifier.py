@@ -7,7 +7,6 @@ images → features → **bits → memory/head → class**.
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay._floor.seeds import first_draw
@@ -296,29 +294,12 @@ class GBMClassifier(Suggesting, NoveltyMethods, FittedAttributes, ClassifierMixi
         clf._fitted = fitted
         return clf
 
-    def _now(self) -> Fitted:
-        """What is known at this moment: everything that a call does is done with this one object."""
-        if self._fitted is None:  # scikit-learn's own check takes as long as the product of a row
-            check_is_fitted(self)
-        return self._known("memory_")
-
-    def _writing(self) -> threading.RLock:
-        """The lock for learning threads. It belongs to the object, not to its state: copies and files have none."""
-        lock: threading.RLock = self.__dict__.setdefault("_lock", threading.RLock())  # atomic, so that all get one
-        return lock
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_lock", None)
-        return state
-
     def _takes_bits(self, fitted: Fitted | None = None) -> bool:
         binarizer = self.binarizer if fitted is None else fitted.state.binarizer
         return isinstance(binarizer, Identity) or (isinstance(binarizer, str) and binarizer == "identity")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # scikit-learn's test problem has two features. With one bit each that is four distinguishable points for three
-        # classes.
+        # scikit-learn's test problem has two features: with one bit each, four points for three classes.
         tags.classifier_tags.poor_score = self.binarizer == "thermometer" and self.p in (1, 2, 3)
         return tags

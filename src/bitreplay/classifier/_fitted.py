@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import log_softmax
+from sklearn.utils.validation import check_is_fitted
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
@@ -146,7 +148,10 @@ def sorted_classes(labels: tuple[Label, ...]) -> Array:
 
 
 class FittedAttributes:
-    """The attributes with a trailing underscore that scikit-learn's users expect, each read off one :class:`Fitted`."""
+    """Holds the one :class:`Fitted`, for which threads that replace it queue.
+
+    The attributes with a trailing underscore that scikit-learn's users expect are read off it.
+    """
 
     _fitted: Fitted | None = None
 
@@ -157,6 +162,22 @@ class FittedAttributes:
         if self._fitted is None:
             raise AttributeError(f"{type(self).__name__} has no attribute {attribute!r} before it is fitted")
         return self._fitted
+
+    def _now(self) -> Fitted:
+        """What is known at this moment: everything that a call does is done with this one object."""
+        if self._fitted is None:  # scikit-learn's own check takes as long as the product of a row
+            check_is_fitted(self)
+        return self._known("memory_")
+
+    def _writing(self) -> threading.RLock:
+        """The lock for learning threads. It belongs to the object, not to its state: copies and files have none."""
+        lock: threading.RLock = self.__dict__.setdefault("_lock", threading.RLock())  # atomic, so that all get one
+        return lock
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_lock", None)
+        return state
 
     @property
     def classes_(self) -> Array:
