@@ -35,7 +35,7 @@ __all__ = ["GBMClassifier"]
 Array = npt.NDArray[Any]
 
 
-class GBMClassifier(Suggesting, NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GBMClassifier(FittedAttributes, Suggesting, NoveltyMethods, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class-incremental classifier with a generative binary memory.
 
     Any number of threads may predict and save beside one that learns: each answer is that of a state that existed,

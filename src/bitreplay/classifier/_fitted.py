@@ -175,7 +175,7 @@ class FittedAttributes:
         return lock
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]  # of BaseEstimator
         state.pop("_lock", None)
         return state
 
