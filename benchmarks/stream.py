@@ -235,7 +235,7 @@ def times(data: dict[str, np.ndarray], n_calls: int, plot: Path | None, write: C
     setting = f"{len(rows)} classes of 50 samples at first, D = {x.shape[1]}, K = 8, q = 3"
     write(f"\npartial_fit of one sample, {setting}: ms of the processor")
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-    for update, calls in (("online", n_calls), ("refit", min(n_calls, 300))):
+    for update, calls in (("online", n_calls), ("refit", min(n_calls, 40))):
         clf = GBMClassifier(random_state=0, update=update).fit(x[first], y[first])
         clf.partial_fit(x[stream[-1:]], y[stream[-1:]])
         taken = np.empty(calls)
