@@ -9,8 +9,10 @@ Forms: `online` is GBMClassifier's default, whose statistics have 16 bits; other
 (always rounded without bias); `refit` passes every sample through pseudo-exemplars, as 0.1.0 did; a buffer gathers so
 many samples of a class before it does.
 
---choices shows where GROWN in gbm/_update.py and SHARE in mixture/_online.py come from, on training samples that were
-set aside. --times measures calls of partial_fit along a stream, and draws them.
+Learners: GBM and other methods along the streams of `bitreplay run --stream`, 50 classes first.
+
+--only choices shows where GROWN in gbm/_update.py and SHARE in mixture/_online.py come from, on training samples that
+were set aside. --only times measures calls of partial_fit along a stream, and draws them.
 
 Usage: python benchmarks/stream.py --features cifar100.npz [--draws 5] [--output stream.txt] [--plot stream.png]
 """
@@ -23,17 +25,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import get_args
 from unittest import mock
 
 import matplotlib as mpl
 import numpy as np
 
-from bitreplay import GBMClassifier
-from bitreplay.binarizers import Thermometer
+from bitreplay import GBMClassifier, evaluate, metrics
+from bitreplay.binarizers import Binarizer, Thermometer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
+from bitreplay.data import Samples, Stream, as_stream, from_arrays, make_scenario
 from bitreplay.gbm import GBMOptions, GBMState
+from bitreplay.learners import FrozenLearner
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture, online_steps
+from bitreplay.runs import Specification
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
@@ -144,6 +150,7 @@ FORMS: dict[str, Callable[[Problem, int], Curve]] = {
     "buffer of 25, refit": lambda problem, q: singly(problem, q, "refit", 25),
     "refit": lambda problem, q: singly(problem, q, "refit"),
 }
+LEARNERS_SHOWN = ("GBM", "StreamingLDA", "NearestMean", "LatentReplay:epochs=1,min_steps=10")
 QUICK = ("online (16 bits)", "online, 8 bits")
 
 
@@ -158,6 +165,45 @@ def table(title: str, problems: list[Problem], q: int, forms: tuple[str, ...], w
         start, lowest, end, settled = curves.mean(axis=0)
         worst = f"{(curves[:, 1] - curves[:, 0]).min():+.2f}, {(curves[:, 2] - once).min():+.2f}"
         write(f"{form:<22}{start:8.2f}{lowest:8.2f}{end:8.2f}{settled:9.2f}{np.mean(once):9.2f}   {worst}")
+
+
+class Source:
+    """Stored features in the place of an encoder."""
+
+    name, key, binarizer, tail = "features", "features", None, None
+
+    def __init__(self, data: dict[str, np.ndarray]) -> None:
+        self._data = data
+
+    def notes(self) -> dict[str, str]:
+        """None."""
+        return {}
+
+    def features(self, samples: Samples) -> np.ndarray:
+        """Looked up."""
+        return self._data[f"x_{samples.part}"][samples.indices].astype(np.float32)
+
+    def bits(self, samples: Samples, binarizer: Binarizer) -> PackedBits:
+        """Binarized."""
+        return binarizer.pack(self.features(samples))
+
+
+def learners(data: dict[str, np.ndarray], every: int, write: Callable[[str], None]) -> None:
+    """Average (anytime) and final accuracy, memory and time of several methods along streams."""
+    thin = {name: array[::every] if name.endswith("train") else array for name, array in data.items()}
+    pixels = [np.zeros((len(thin[name]), 1, 1, 1), np.uint8) for name in ("y_train", "y_test")]
+    dataset = from_arrays(pixels[0], thin["y_train"], pixels[1], thin["y_test"])
+    tasks = make_scenario(dataset, base=50, increment=10)
+    for kind in get_args(Stream):
+        stream = as_stream(tasks, kind, batch=10)
+        n_samples = sum(len(task.train) for task in stream) - len(stream[0].train)
+        write(f"\nlearners, {kind}: 50 classes, then {n_samples} samples of all in batches of 10, {len(stream)} states")
+        write(f"{'':<34}{'anytime':>9}{'final':>8}{'kbit kept':>11}{'s to learn':>12}")
+        for text in LEARNERS_SHOWN:
+            method = Specification.parse(text).make(0)
+            history = evaluate(FrozenLearner(method, Source(thin)), stream)
+            rates = f"{100 * metrics.average(history):9.2f}{100 * metrics.final(history):8.2f}"
+            write(f"{text:<34}{rates}{history.memory_bits[-1] / 1e3:11.0f}{sum(history.seconds):12.1f}")
 
 
 def choices(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
@@ -189,7 +235,7 @@ def times(data: dict[str, np.ndarray], n_calls: int, plot: Path | None, write: C
     setting = f"{len(rows)} classes of 50 samples at first, D = {x.shape[1]}, K = 8, q = 3"
     write(f"\npartial_fit of one sample, {setting}: ms of the processor")
     figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-    for update, calls in (("online", n_calls), ("refit", min(n_calls, 300))):
+    for update, calls in (("online", n_calls), ("refit", min(n_calls, 40))):
         clf = GBMClassifier(random_state=0, update=update).fit(x[first], y[first])
         clf.partial_fit(x[stream[-1:]], y[stream[-1:]])
         taken = np.empty(calls)
@@ -218,7 +264,8 @@ def main() -> None:
     parser.add_argument("--features", type=Path, required=True, help="x_train, y_train, x_test and y_test in an .npz")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--calls", type=int, default=10_000, help="of partial_fit that are timed")
-    parser.add_argument("--only", nargs="*", default=["known", "new", "small", "long", "choices", "times"])
+    parser.add_argument("--only", nargs="*", default=["known", "new", "small", "long", "learners", "choices", "times"])
+    parser.add_argument("--every", type=int, default=5, help="learners: of training samples, use every n-th")
     parser.add_argument("--output", type=Path, help="append what is shown to this file")
     parser.add_argument("--plot", type=Path, help="where to draw the time per call")
     asked = parser.parse_args()
@@ -244,7 +291,7 @@ def main() -> None:
             for q in (3, 8):
                 table("known: 20 x 50 samples, then 1,000 single ones", problems(50, 50), q, tuple(FORMS), write)
         if "new" in asked.only:
-            for n, q in ((50, 3), (100, 3), (50, 8)):
+            for n, q in ((50, 3), (50, 8), (100, 3)):
                 title = f"new: 20 x 50 samples, then 20 new classes of {n}, one at a time"
                 table(title, problems(50, n, new=True), q, ("online (16 bits)",), write)
         if "small" in asked.only:
@@ -254,6 +301,8 @@ def main() -> None:
         if "long" in asked.only:
             title = "long: 20 x 50 samples, then 9,000 single ones"
             table(title, problems(50, 450, draws=min(2, asked.draws)), 3, QUICK, write)
+        if "learners" in asked.only:
+            learners(data, asked.every, write)
         if "choices" in asked.only:
             choices(data, asked.draws, write)
         if "times" in asked.only:

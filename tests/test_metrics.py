@@ -152,3 +152,21 @@ def test_refusals():
     for state in (2, -3):
         with pytest.raises(InputError, match=f"one of the 2 states; got {state}"):
             metrics.per_class(random_history([2, 1]), state)
+
+
+def test_states_without_new_classes_are_states_but_not_tasks():
+    """A stream: 2 classes, none, one, none; by hand from the answers."""
+    history = History.empty("stream")
+    numbers = {"memory_bits": 1, "working_set_bits": 1, "seconds": 0.1}
+    history = history.append((5, 7), [[9, 1], [2, 8]], **numbers)
+    history = history.append((), [[10, 0], [1, 9]], **numbers)
+    history = history.append((3,), [[8, 1, 1], [1, 8, 1], [0, 0, 5]], **numbers)
+    history = history.append((), [[7, 1, 2], [1, 9, 0], [1, 0, 4]], **numbers)
+    assert history.task_sizes == (2, 0, 1, 0)
+    assert metrics.per_state(history) == pytest.approx([0.85, 0.95, 21 / 25, 20 / 25])
+    assert metrics.accuracy_matrix(history)[:, 0] == pytest.approx([0.85, 0.95, 0.8, 0.8])
+    assert metrics.accuracy_matrix(history)[2:, 1] == pytest.approx([1.0, 0.8])
+    assert metrics.forgetting(history) == pytest.approx(np.mean([0.95 - 0.8, 1.0 - 0.8]))
+    assert metrics.backward_transfer(history) == pytest.approx(np.mean([0.8 - 0.85, 0.8 - 1.0]))
+    assert np.isnan(metrics.init_past_new(history).new[[1, 3]]).all()
+    assert History.from_json(history.to_json()) == history

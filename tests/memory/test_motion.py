@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -146,3 +148,20 @@ def test_statistics_that_do_not_fit_are_refused(name: str, wrong: np.ndarray) ->
     content, tensors = moving(kept=30).to_content()
     with pytest.raises(FileFormatError, match=r"motion|samples"):
         BinaryMemory.from_content(content, {**tensors, name: wrong}, "the file")
+
+
+def test_the_documented_reader_reads_settled_codes_and_the_page_names_every_tensor(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0], names)
+    memory = moving(kept=30)
+    memory.save(tmp_path / "memory")
+    read = names["read_memory"]((tmp_path / "memory").read_bytes())
+    for tensor in memory.to_content()[1]:
+        assert f"`{tensor}`" in page
+    memory.settle()
+    for entry in read:
+        mixture = memory.mixture(entry["label"])
+        assert entry["count"] == mixture.count
+        np.testing.assert_allclose(entry["prototypes"], mixture.prototypes, atol=1e-6)
+        np.testing.assert_allclose(entry["weights"], mixture.weights, atol=1e-6)

@@ -169,7 +169,8 @@ class DeviceMemory:
                 f"a memory of D = {memory.n_features}, q = {memory.bits} does not match a layout of "
                 f"D = {layout.features}, q = {layout.bits}"
             )
-        made = cls(layout)
+        made, memory = cls(layout), memory.copy()
+        memory.settle()
         for number, label in enumerate(memory.labels):
             mixture = memory.mixture(label)
             # Stored values are codes / (2^q - 1), and weights integers below 2^16 whose largest is 65535.

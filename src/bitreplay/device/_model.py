@@ -6,6 +6,7 @@ head, and the network if it is fully binary.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -137,6 +138,8 @@ def _parts(model: Any, binarizer: Binarizer | None) -> tuple[BinaryMemory, Head 
     if isinstance(model, GBMClassifier) and hasattr(model, "memory_"):
         if binarizer is not None:
             raise InputError("a classifier already has its binarizer; one can be given for a memory only")
+        if model.memory_.in_motion:  # a device knows codes of q bits only
+            model = copy.deepcopy(model).settle()
         return model.memory_, model.head_, model.binarizer_
     if not isinstance(model, BinaryMemory):
         raise InputError(f"a fitted GBMClassifier or a BinaryMemory is expected; got {model!r}")

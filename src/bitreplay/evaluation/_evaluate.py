@@ -142,6 +142,8 @@ def _check(history: History, learner: Learner, scenario: Scenario, train_accurac
     if history.n_states and train_accuracy != (history.train_right is not None):
         asked, has = ("is", "has none") if train_accuracy else ("is not", "has it")
         raise InputError(f"train_accuracy {asked} asked for, but start {has}: it must be the same in all states")
+    if any(task.batch is not None for task in scenario) and not learner.streams:
+        raise InputError(f"{learner.name} needs all samples of a class at once: it cannot learn from a stream")
     for number, task in enumerate(scenario):
         if not len(task.test) and (len(task.classes) or not number):
             raise InputError(f"task {number} has no test samples: its accuracy would be undefined")

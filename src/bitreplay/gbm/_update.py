@@ -62,7 +62,7 @@ class Enrolment:
         mixture is refitted to them and, if `gather`, in what is returned.
         """
         known = [label for label in samples if label in self.memory]
-        steps = [] if self.update == "refit" else [label for label in known if not self._refits(label, samples[label])]
+        steps = {label for label in known if self.update == "online" and not self._refits(label, samples[label])}
         gathered = dict(samples)
         for label in known:
             if gather or label not in steps:
@@ -73,7 +73,7 @@ class Enrolment:
             memory.replace(refitted)
         memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in memory})
         if steps:
-            memory.move({label: self._moved(label, samples[label]) for label in steps})
+            memory.move({label: self._moved(label, samples[label]) for label in known if label in steps})
         return memory, gathered
 
     def fitted(self, samples: Samples) -> dict[Label, Mixture]:

@@ -119,7 +119,7 @@ class BinaryMemory:
     @property
     def in_motion(self) -> tuple[Label, ...]:
         """Classes that keep finer statistics than q bits, because more samples of them came; see `settle`."""
-        return tuple(self._table.motions)
+        return tuple(self.labels[place] for place in self._table.moving)
 
     def motion(self, label: Label) -> Motion | None:
         """What a class in motion keeps; None if it is at rest."""

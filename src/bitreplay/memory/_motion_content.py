@@ -21,7 +21,7 @@ PREFIX = "motion."
 
 def motion_tensors(table: PrototypeTable) -> Tensors:
     """Tensors of the classes in motion; none if all are at rest."""
-    places = sorted(table.places[label] for label in table.motions)
+    places = table.moving
     if not places:
         return {}
     motions = [table.motions[table.labels[place]] for place in places]

@@ -104,8 +104,8 @@ class PrototypeTable:
         rows, sizes = slice(offsets[0], offsets[-1]), np.diff(offsets)
         prototypes = decode(self.codes[rows], self.bits, self.n_features)
         weights = shares(self.weights[rows], sizes)
-        first, last = (bisect_left(self._moving, place) for place in (classes.start, classes.stop))
-        for place in self._moving[first:last]:
+        first, last = (bisect_left(self.moving, place) for place in (classes.start, classes.stop))
+        for place in self.moving[first:last]:
             motion, own = self.motions[self.labels[place]], self.rows(place)
             own = slice(own.start - rows.start, own.stop - rows.start)
             prototypes[own], weights[own] = motion.prototypes, motion.weights
@@ -139,7 +139,7 @@ class PrototypeTable:
         return self.codes.nbytes + self.weights.nbytes + (4 + 2) * len(self.labels) + labels + moving
 
     @cached_property
-    def _moving(self) -> list[int]:
+    def moving(self) -> list[int]:
         """Where in `labels` the classes in motion stand, ascending."""
         return sorted(self.places[label] for label in self.motions)
 
