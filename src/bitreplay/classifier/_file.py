@@ -71,7 +71,6 @@ def from_content(
             memory.bits,
             template,
             options["em"],
-            refusing=options["refuse"] is not None,
             update=options["update"],
             n_jobs=options["n_jobs"],
         )

@@ -8,6 +8,7 @@ uninterrupted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
 from bitreplay.gbm._deciding import decided
+from bitreplay.gbm._drift import followed
 from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._looks import Looks
 from bitreplay.gbm._update import Enrolment, Update
@@ -71,8 +73,6 @@ class GBMOptions:
     calibrate : bool
         Fit a temperature to held-out samples of the first call that has some, for heads whose scores need one, and
         keep how new samples of known classes look.
-    refusing : bool
-        Hold samples out to know what share of the known would be refused, also for heads that need no temperature.
     update : {"online", "refit"}
         How known classes take more samples: by online EM, or by a refit to pseudo-exemplars and the new samples.
     n_jobs : int, optional
@@ -89,7 +89,6 @@ class GBMOptions:
     head: str | Head = "closed_form"
     em: EMOptions | None = None
     calibrate: bool = True
-    refusing: bool = False
     update: Update = "online"  # ours: benchmarks/stream.py
     n_jobs: int | None = None
 
@@ -169,6 +168,10 @@ class GBMState:
         with blas_threads(n_threads(self.options.n_jobs) if len(bits) > FEW_ROWS else 1):
             return self.head.scores(bits)
 
+    def threads(self) -> AbstractContextManager[None]:
+        """As many threads of linear algebra as `n_jobs` allows."""
+        return blas_threads(n_threads(self.options.n_jobs))
+
     @cached_property
     def looks(self) -> Looks:
         """How samples look to this state: how dense, how new, how doubtful."""
@@ -178,13 +181,13 @@ class GBMState:
 
     def learned(self, samples: Samples) -> GBMState:
         """The state after samples of new classes, or more samples of known ones."""
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with self.threads():
             now = decided(self, samples)
             memory, gathered = self._remembered(samples)
             head = self._followed(now.head, memory, gathered)
             after = replace(now, memory=memory, head=head, calls=self.calls + 1)
-            # What is typical of a class is not measured again by a head that waits: that would compute it.
-            return after.measured(samples) if self.options.calibrate and not waits(head) else after
+            # How samples look to a head that waits is not asked at every sample of a stream: that would compute it.
+            return followed(self, after).measured(samples) if self.options.calibrate and not waits(head) else after
 
     def measured(self, samples: Samples) -> GBMState:
         """The state with what is typical of classes, as seen in samples of theirs."""
@@ -224,10 +227,11 @@ class GBMState:
 
     def with_memory(self, memory: BinaryMemory) -> GBMState:
         """The state with another memory, and the head that follows from it alone."""
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with self.threads():
             head = self.head.fit(memory, self.binarizer, self._head_seed())
-        familiar = self.familiar.of_classes(memory.labels)
-        return replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
+            familiar = self.familiar.of_classes(memory.labels)
+            after = replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
+            return followed(self, after) if self.options.calibrate else after
 
     def apart(self, samples: Samples) -> BinaryMemory:
         """A memory of new classes alone, as `learned` would add them: what another process computes for `merged`."""
@@ -240,7 +244,7 @@ class GBMState:
         places = {label: place for place, label in enumerate(self.labels)}
         bits = concatenate(list(samples.values()))
         targets = np.repeat([places[label] for label in samples], [len(rows) for rows in samples.values()])
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with self.threads():
             temperature = fit_temperature(self.scores(bits), targets)
             unknown = {label: rows for label, rows in samples.items() if label not in self.familiar.numbers}
             forgotten = replace(self.familiar, quantiles=None, n_held=0, n_classes=0)
