@@ -33,7 +33,7 @@ DRAWS = 10
 # slowest are left out: FeCAM's covariances of 200 classes alone take 1.3 GB.
 FEWER: Mapping[str, Mapping[str, int]] = {
     "cifar100": {**dict.fromkeys(SLOW, 3), **dict.fromkeys(SLOWEST, 1)},
-    "tiny_imagenet": {"": 3, **dict.fromkeys(SLOW, 1), **dict.fromkeys(SLOWEST, 0)},
+    "tiny_imagenet": {"": 3, **dict.fromkeys(SLOW, 1), "FeTrIL": 3, **dict.fromkeys(SLOWEST, 0)},
 }
 REMARKS = (
     "The spread is over draws of the five samples, each with another seed of the learner; slow learners have fewer "
