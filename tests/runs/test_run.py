@@ -198,7 +198,8 @@ def test_what_is_in_the_folder(network: Path, tmp_path: Path) -> None:
     history = History.from_json((run.path / "history.json").read_bytes())
     assert history == run.history
     assert history.train_right is not None
-    assert history.notes == {"data": "digits", "encoder": "small_cnn"}
+    few = "30 samples of every class after task 0"
+    assert history.notes == {"data": "digits", "few-shot": few, "encoder": "small_cnn"}
     rows = list(csv.DictReader((run.path / "log.csv").read_text().splitlines()))
     assert [float(row["accuracy"]) for row in rows] == pytest.approx(metrics.per_state(history).tolist())
     memory = BinaryMemory.load(run.path / "memory.safetensors")
