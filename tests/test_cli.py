@@ -83,7 +83,9 @@ def test_help_is_written_for_people(capsys, monkeypatch, command):
         ("compare", "--learners STR... Names"),
         ("train", "--encoder STR"),
         ("report", "Usage: bitreplay report [OPTIONS] RUNS"),
-        ("memory", "Usage: bitreplay memory [OPTIONS] FILE"),
+        ("show", "Usage: bitreplay show [OPTIONS] MODEL"),
+        ("learn", "--label STR The class of all these images"),
+        ("predict", "--top INT How many classes to name"),
     ],
 )
 def test_help_explains_options_and_how_to_type_them(capsys, monkeypatch, command, shown):
