@@ -133,7 +133,7 @@ def test_help_names_every_learner_and_learners_explain_their_options(capsys, mon
         ("run --training.epochs x", "--training.epochs: expected an integer, got 'x'"),
         ("cache claen", "--action: expected one of list, clean, got 'claen'; did you mean clean?"),
         ("report", "needed: RUNS\nsee: bitreplay report --help"),
-        ("memory", "needed: FILE"),
+        ("show", "needed: MODEL"),
         ("run --seed", "--seed needs a value"),
         ("compare --seeds", "--seeds needs a value"),
     ],
