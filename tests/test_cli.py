@@ -44,12 +44,17 @@ def test_help_lists_every_command_with_its_first_sentence(capsys, monkeypatch, a
     printed = shows(capsys, monkeypatch, *arguments)
     assert list(COMMANDS) == [
         "demo",
+        "learn",
+        "predict",
+        "forget",
+        "merge",
+        "show",
+        "evaluate",
         "run",
         "compare",
         "reproduce",
         "train",
         "report",
-        "memory",
         "export",
         "data",
         "cache",
