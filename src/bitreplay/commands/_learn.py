@@ -25,16 +25,18 @@ def learn(
     *,
     label: str | None = None,
     encoder: str | None = None,
+    image_size: int | None = None,
     prototypes: int | None = None,
     bits: int | None = None,
     seed: int = 0,
     weights: bool = False,
 ) -> None:
-    """Learn classes from photographs: `bitreplay learn shop.bitreplay photos/`, with a subfolder for every class.
+    """Learn classes from photographs, into a model that is one small file.
 
-    The model is created, or learns more: new classes, or further photographs of known ones. No photograph is kept. The
-    file is written when everything went well, and as a whole. Several processes may learn into one file at once: they
-    take turns, and none loses what another has learned.
+    For example: `bitreplay learn shop.bitreplay photos/`, with a subfolder for every class. The model is created, or
+    learns more: new classes, or further photographs of known ones. No photograph is kept. The file is written when
+    everything went well, and as a whole. Several processes may learn into one file at once: they take turns, and none
+    loses what another has learned.
 
     Parameters
     ----------
@@ -47,6 +49,8 @@ def learn(
     encoder : str, optional
         Of a new model: `efficientnet_lite0` (the default), `quicknet`, a model of transformers such as
         `hf:facebook/dinov2-small`, or a folder written by `bitreplay train`.
+    image_size : int, optional
+        Of a new model: pixels of a side at which photographs are decoded. By default what the encoder takes.
     prototypes : int, optional
         Of a new model: K, prototypes per class. By default 8.
     bits : int, optional
@@ -59,14 +63,14 @@ def learn(
     console = Console(highlight=False, markup=False, soft_wrap=True)
     begun = time.perf_counter()
     files, labels = _labelled(images, label)
-    chosen = {"encoder": encoder, "prototypes": prototypes, "bits": bits}
+    chosen = {"encoder": encoder, "image_size": image_size, "prototypes": prototypes, "bits": bits}
     if model.exists():
         if given := [f"--{name}" for name, value in chosen.items() if value is not None]:
             raise InputError(f"{model} exists: {', '.join(given)} can only be chosen for a new model")
         clf = ImageClassifier.load(model)
     else:
         options = GBMClassifier(prototypes or GBMOptions.prototypes, bits or GBMOptions.bits, random_state=seed)
-        clf = ImageClassifier(encoder or ENCODER, options)
+        clf = ImageClassifier(encoder or ENCODER, options, image_size=image_size)
         clf.encoder_  # noqa: B018  # a wrong name is refused before anything long begins
     ready = time.perf_counter()
     features = clf.features(files, progress=True)

@@ -23,7 +23,7 @@ from bitreplay.classifier import GBMClassifier
 from bitreplay.encoder import Encoder, make_encoder
 from bitreplay.errors import InputError
 from bitreplay.images._about import About
-from bitreplay.images._file import encoder_for, read_model, weights_of, write_model
+from bitreplay.images._file import encoder_for, is_nowhere_else, read_model, weights_of, write_model
 from bitreplay.images._frame import Frame
 from bitreplay.images._learned import Learned
 from bitreplay.images._names import check_names
@@ -194,11 +194,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         path : path
             Where to; ours end in `.bitreplay`.
         weights : bool, optional
-            Also store the encoder's weights, so that the file is all that is needed. By default as in the file that
-            this classifier was read from; otherwise not.
+            Also store the encoder's weights, so that the file is all that is needed. By default those of a network
+            that `bitreplay train` made, which is nowhere else, and if the file that was read had them.
         """
         now = self._now()
-        stores = self._stores_weights if weights is None else weights
+        stores = (self._stores_weights or is_nowhere_else(now.encoder)) if weights is None else weights
         write_model(path, now.learned, weights_of(now.encoder) if stores else {})
 
     @classmethod
@@ -267,7 +267,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _begun(self) -> State:
         encoder = make_encoder(self.encoder, self.preprocessing, self.device)
         about = About.of(encoder, Frame.of(encoder, self.image_size))
-        return State(encoder, Learned.begun(about, self.classifier))
+        return State(encoder, Learned.begun(about, self.classifier, encoder.binarizer))
 
     def set_params(self, **parameters: Any) -> ImageClassifier:
         """As in scikit-learn; what was made of other parameters before anything was learned is made again."""
