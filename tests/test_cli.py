@@ -44,12 +44,17 @@ def test_help_lists_every_command_with_its_first_sentence(capsys, monkeypatch, a
     printed = shows(capsys, monkeypatch, *arguments)
     assert list(COMMANDS) == [
         "demo",
+        "learn",
+        "predict",
+        "forget",
+        "merge",
+        "show",
+        "evaluate",
         "run",
         "compare",
         "reproduce",
         "train",
         "report",
-        "memory",
         "export",
         "data",
         "cache",
@@ -83,7 +88,9 @@ def test_help_is_written_for_people(capsys, monkeypatch, command):
         ("compare", "--learners STR... Names"),
         ("train", "--encoder STR"),
         ("report", "Usage: bitreplay report [OPTIONS] RUNS"),
-        ("memory", "Usage: bitreplay memory [OPTIONS] FILE"),
+        ("show", "Usage: bitreplay show [OPTIONS] MODEL"),
+        ("learn", "--label STR The class of all these images"),
+        ("predict", "--top INT How many classes to name"),
     ],
 )
 def test_help_explains_options_and_how_to_type_them(capsys, monkeypatch, command, shown):
@@ -131,7 +138,7 @@ def test_help_names_every_learner_and_learners_explain_their_options(capsys, mon
         ("run --training.epochs x", "--training.epochs: expected an integer, got 'x'"),
         ("cache claen", "--action: expected one of list, clean, got 'claen'; did you mean clean?"),
         ("report", "needed: RUNS\nsee: bitreplay report --help"),
-        ("memory", "needed: FILE"),
+        ("show", "needed: MODEL"),
         ("run --seed", "--seed needs a value"),
         ("compare --seeds", "--seeds needs a value"),
     ],

@@ -1,7 +1,8 @@
-"""`bitreplay memory`, `data` and `cache`, as a user types them."""
+"""`bitreplay show`, `forget` and `merge` of memories, `data` and `cache`, as a user types them."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -31,39 +32,47 @@ def classifier(tmp_path: Path) -> Path:
 def test_the_memory_of_a_run_can_be_read_and_changed(network: Path, tmp_path: Path, capsys: Capture) -> None:
     run = run_learner(digits(network), Specification.parse("GBM:prototypes=2"), 0, tmp_path / "runs")
     file = run.path / "memory.safetensors"
-    assert main(["memory", str(file)]) == 0
+    assert main(["show", str(file)]) == 0
     printed = capsys.readouterr().out
     assert BinaryMemory.load(file).summary() in printed
     assert "1,920 bits as the paper counts" in printed  # 10 classes x 2 prototypes x 32 bits x q = 3
     output = tmp_path / "less.safetensors"
-    assert main(["memory", str(file), "--remove", "3", "8", "--output", str(output)]) == 0
+    assert main(["forget", str(file), "3", "8", "--output", str(output)]) == 0
     left = BinaryMemory.load(output)
     assert sorted(left.labels) == [0, 1, 2, 4, 5, 6, 7, 9]
-    assert main(["memory", str(output), "--merge", str(file), "--output", str(tmp_path / "more.safetensors")]) == 0
+    assert main(["merge", str(output), str(file), "--output", str(tmp_path / "more.safetensors")]) == 0
     assert sorted(BinaryMemory.load(tmp_path / "more.safetensors").labels) == list(range(10))
 
 
 def test_a_classifier_has_a_memory_too(classifier: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert main(["memory", str(classifier)]) == 0
+    memory = tmp_path / "memory.safetensors"
+    assert main(["show", str(classifier)]) == 0
     printed = capsys.readouterr().out
-    assert main(["memory", str(tmp_path / "memory.safetensors")]) == 0
+    assert main(["show", str(memory)]) == 0
     assert capsys.readouterr().out == printed
     assert "mug" in printed
-    assert main(["memory", str(classifier), "--remove", "mug", "3", "--output", str(tmp_path / "out")]) == 0
-    assert list(BinaryMemory.load(tmp_path / "out").labels) == ["cup"]
+    for file in (classifier, memory):
+        assert main(["forget", str(file), "mug", "3"]) == 0
+        assert list(BinaryMemory.load(file).labels) == ["cup"]
+    assert GBMClassifier.load(classifier).classes_.tolist() == ["cup"]
+    capsys.readouterr()
+    assert main(["show", "--json", str(classifier)]) == 0
+    assert json.loads(capsys.readouterr().out)["classes"] == [{"name": "cup", "samples": 20}]
 
 
-def test_what_a_memory_cannot_do(classifier: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_what_cannot_be_done_with_a_memory(classifier: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "text").write_text("no memory")
-    for options, said in (
-        ([str(classifier), "--remove", "mug"], "need --output FILE for the changed memory"),
-        ([str(classifier), "--remove", "plate", "--output", str(tmp_path / "out")], "has no class 'plate'; it has"),
-        ([str(tmp_path / "absent")], "there is no file"),
-        ([str(tmp_path / "text")], "is not a bitreplay file"),
+    before = classifier.read_bytes()
+    for arguments, said in (
+        (["forget", str(classifier), "plate"], "has no class 'plate'; it has"),
+        (["show", str(tmp_path / "absent")], "there is no file"),
+        (["show", str(tmp_path / "text")], "is not a bitreplay file"),
+        (["merge", str(classifier), str(tmp_path / "text")], "is not a bitreplay file"),
+        (["predict", str(classifier), str(tmp_path / "text")], "holds no classifier of images"),
     ):
-        assert main(["memory", *options]) == 2
+        assert main(arguments) == 2
         assert said in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
+    assert classifier.read_bytes() == before
 
 
 def test_data_that_is_here_and_data_that_is_not(

@@ -116,7 +116,7 @@ def hf_backbone(name: str, *, download: bool = True) -> tuple[HFVision, HFPrepro
             model, about = auto.AutoModel.from_pretrained(
                 name, config=config, use_safetensors=True, dtype=torch.float32, output_loading_info=True, **where
             )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         advice = "" if download else f"; download it first: huggingface-cli download {name}"
         raise InputError(f"cannot load {HF}{name}: {reason}{advice}") from None

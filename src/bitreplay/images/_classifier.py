@@ -23,7 +23,7 @@ from bitreplay.classifier import GBMClassifier
 from bitreplay.encoder import Encoder, make_encoder
 from bitreplay.errors import InputError
 from bitreplay.images._about import About
-from bitreplay.images._file import encoder_for, read_model, weights_of, write_model
+from bitreplay.images._file import encoder_for, is_nowhere_else, read_model, weights_of, write_model
 from bitreplay.images._frame import Frame
 from bitreplay.images._learned import Learned
 from bitreplay.images._names import check_names
@@ -98,6 +98,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     _state: State | None = None
     _blank: State | None = None
+    _stores_weights = False
 
     def __init__(
         self,
@@ -185,18 +186,20 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ files and state
 
-    def save(self, path: str | os.PathLike[str], *, weights: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, weights: bool | None = None) -> None:
         """Write classifier, preprocessing, and which encoder it is, to one file (docs/format.md), atomically.
 
         Parameters
         ----------
         path : path
             Where to; ours end in `.bitreplay`.
-        weights : bool
-            Also store the encoder's weights, so that the file is all that is needed.
+        weights : bool, optional
+            Also store the encoder's weights, so that the file is all that is needed. By default those of a network
+            that `bitreplay train` made, which is nowhere else, and if the file that was read had them.
         """
         now = self._now()
-        write_model(path, now.learned, weights_of(now.encoder) if weights else {})
+        stores = (self._stores_weights or is_nowhere_else(now.encoder)) if weights is None else weights
+        write_model(path, now.learned, weights_of(now.encoder) if stores else {})
 
     @classmethod
     def load(
@@ -208,7 +211,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> ImageClassifier:
         """Read a classifier. Its encoder is made by its name unless one is given; other weights are refused."""
         learned, stored = read_model(path)
-        return cls._restored(encoder_for(learned.about, stored, os.fspath(path), encoder, device), learned)
+        clf = cls._restored(encoder_for(learned.about, stored, os.fspath(path), encoder, device), learned)
+        clf._stores_weights = bool(stored)
+        return clf
 
     @classmethod
     def _restored(cls, encoder: Encoder, learned: Learned) -> ImageClassifier:
@@ -262,7 +267,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _begun(self) -> State:
         encoder = make_encoder(self.encoder, self.preprocessing, self.device)
         about = About.of(encoder, Frame.of(encoder, self.image_size))
-        return State(encoder, Learned.begun(about, self.classifier))
+        return State(encoder, Learned.begun(about, self.classifier, encoder.binarizer))
 
     def set_params(self, **parameters: Any) -> ImageClassifier:
         """As in scikit-learn; what was made of other parameters before anything was learned is made again."""

@@ -28,7 +28,7 @@ from bitreplay.images._learned import Learned, Times
 from bitreplay.memory import BinaryMemory
 from bitreplay.training import as_arrays, build_with_weights
 
-__all__ = ["changing", "encoder_for", "read_model", "weights_of", "write_model"]
+__all__ = ["changing", "encoder_for", "is_nowhere_else", "read_model", "weights_of", "write_model"]
 
 KIND = "images"
 WEIGHTS = "encoder."  # before the names of the encoder's tensors
@@ -78,6 +78,11 @@ def weights_of(encoder: Encoder) -> Tensors:
     if not isinstance(encoder.backbone, nn.Module):
         raise InputError(f"{encoder.name} has no weights that could be stored: it is not a torch.nn.Module")
     return as_arrays(encoder.backbone, "")
+
+
+def is_nowhere_else(encoder: Encoder) -> bool:
+    """Whether an encoder is a backbone of ours that was trained here: its name alone does not bring it back."""
+    return encoder.name in BACKBONES and not encoder.pretrained
 
 
 def encoder_for(about: About, stored: Tensors, path: str, given: Any, device: str | torch.device) -> Encoder:

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from bitreplay.binarizers import Binarizer
 from bitreplay.bits import to_numpy
 from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import FingerprintError, InputError
@@ -43,13 +44,18 @@ class Learned:
     times: Times
 
     @classmethod
-    def begun(cls, about: About, classifier: GBMClassifier | None) -> Learned:
-        """Nothing yet. The memory will know its encoder, so that one of another encoder cannot be merged."""
+    def begun(cls, about: About, classifier: GBMClassifier | None, binarizer: Binarizer | None = None) -> Learned:
+        """Nothing yet. The memory will know its encoder, so that one of another encoder cannot be merged.
+
+        An encoder that was trained with a binarizer brings it.
+        """
         given = GBMClassifier() if classifier is None else classifier
         if not isinstance(given, GBMClassifier):
             raise InputError(f"classifier must be a GBMClassifier; got a {type(given).__name__}")
         options = given.get_params(deep=False)
         options["encoder_name"] = given.encoder_name or about.label
+        if binarizer is not None and isinstance(options["binarizer"], str):
+            options["binarizer"] = binarizer
         return cls(about, GBMClassifier(**options), {})
 
     def changed(self, change: Callable[[GBMClassifier], object], labels: Any = ()) -> Learned:

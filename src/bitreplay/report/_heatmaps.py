@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -15,11 +16,13 @@ from bitreplay._pages.look import LOOK, figure, heading
 from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 
-__all__ = ["draw_confusion", "draw_tasks"]
+__all__ = ["draw_classes", "draw_confusion", "draw_tasks"]
 
 MAP = "cividis"  # the same for readers with and without full colour vision (Nunez et al. 2018)
 SIDE = 4.6  # inches
 PLACE, SCALE = (0.12, 0.11, 0.75, 0.75), (0.89, 0.2, 0.022, 0.57)  # left, bottom, width and height, in parts of SIDE
+NAMED_PLACE = (0.27, 0.25, 0.6, 0.6)  # with room for names
+LONGEST_NAME = 16  # characters of a name in a drawing
 DARK, LIGHT = "#111111", "#fafafa"  # letters on cells; not colours of the theme, as cells do not follow it
 FEW_TASKS, FEW_CLASSES = 12, 12  # up to here numbers fit into the cells
 
@@ -71,6 +74,29 @@ def draw_confusion(method: MethodRuns) -> Figure:
         title = f"{method.name}: predicted classes (%){only}"
         heading(made, title, setting_in_words([method]))
     return made
+
+
+def draw_classes(counts: npt.NDArray[np.int64], names: Sequence[str] | None, title: str) -> Figure:
+    """Share of each true class (row) predicted as each class (column); with names if they are given."""
+    shares = 100 * counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    with matplotlib.rc_context(LOOK):
+        made = figure(SIDE, SIDE, arranged=False)
+        axes = made.add_axes(NAMED_PLACE if names else PLACE)
+        _map(made, axes, shares, PowerNorm(0.5, 0, 100), 0.5 if len(shares) <= FEW_CLASSES else None)
+        if names is not None:
+            short = [_literal(name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…") for name in names]
+            size = min(7.5, 200 / len(names))
+            axes.set_xticks(range(len(names)), short, rotation=90, fontsize=size)
+            axes.set_yticks(range(len(names)), short, fontsize=size)
+        axes.set_xlabel("predicted class")
+        axes.set_ylabel("true class")
+        heading(made, "Predicted classes (%)", _literal(title))
+    return made
+
+
+def _literal(name: str) -> str:
+    """Text that matplotlib would otherwise read as a formula."""
+    return name.replace("$", r"\$")
 
 
 def _map(made: Figure, axes: Any, values: npt.NDArray[np.float64], norm: Any, least: float | None) -> None:

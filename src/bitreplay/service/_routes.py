@@ -123,7 +123,7 @@ class Routes:
         return JSONResponse({"undone": undone, **await self._in(self._predicting, self._state)})
 
     async def _finish(self, change: Callable[[], Result]) -> Result:
-        """Run a change to its end, even if the client goes away: half of one is not possible, an unknown end would be."""
+        """Run a change to its end, even if the client goes away meanwhile."""
         return await asyncio.shield(self._in(self._changing, change))
 
     # ------------------------------------------------------------------ looking

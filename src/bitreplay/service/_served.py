@@ -21,12 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bitreplay._floor.container import read_file
 from bitreplay._floor.files import write_bytes
-from bitreplay._floor.locks import file_lock
 from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import InputError, UnknownClassError
-from bitreplay.images import ImageClassifier
+from bitreplay.images import ImageClassifier, changing
 from bitreplay.memory import Label
 from bitreplay.service._decision import Decision, calibrated_on, decide, newest_known
 from bitreplay.service._held_back import HeldBack, split
@@ -238,7 +236,7 @@ class ServedModel:
 
     def undo(self) -> str:
         """Go back to the state before the last change; says which that was."""
-        with self._changing, file_lock(self._lock):
+        with self._changing, changing(self.path):
             if not self._past:
                 raise Problem(409, "there is nothing to undo", "no change has been made since the program started")
             self._refresh()  # a class that another program learned meanwhile would be lost
@@ -255,7 +253,7 @@ class ServedModel:
 
     def _change(self, what: str, change: Callable[[ImageClassifier, Moment], HeldBack]) -> float:
         """Change a copy of the model, save it, swap it in; the seconds that saving took."""
-        with self._changing, file_lock(self._lock):
+        with self._changing, changing(self.path):
             self._refresh()
             before = self.now
             content = None
@@ -264,7 +262,7 @@ class ServedModel:
             model = copy.copy(before.model)  # shares what is learned, which never changes, and the encoder
             held = change(model, before)
             started = time.perf_counter()
-            model.save(self.path, weights=_has_weights(self.path))
+            model.save(self.path)
             saved = time.perf_counter() - started
             if self._past.maxlen:
                 self._past.append(Past(what, content, before.held))
@@ -274,7 +272,7 @@ class ServedModel:
     def refresh(self) -> None:
         """Read the file again if another program has changed it."""
         if self._stamp() != self.now.stamp:
-            with self._changing, file_lock(self._lock):
+            with self._changing, changing(self.path):
                 self._refresh()
 
     def _refresh(self) -> None:
@@ -292,10 +290,6 @@ class ServedModel:
             return ImageClassifier(encoder, self._classifier)
         return ImageClassifier.load(self.path, encoder)
 
-    @property
-    def _lock(self) -> Path:
-        return self.path.with_name(f".{self.path.name}.lock")
-
     def _stamp(self) -> Stamp | None:
         with contextlib.suppress(FileNotFoundError):
             status = self.path.stat()
@@ -305,13 +299,6 @@ class ServedModel:
 
 def _named(images: Sequence[Image]) -> list[dict[str, Any]]:
     return [{"path": image.name, "bytes": image.content} for image in images]
-
-
-def _has_weights(path: Path) -> bool:
-    """Whether a file holds its encoder's weights, which it then keeps."""
-    with contextlib.suppress(FileNotFoundError):
-        return any(name.startswith("encoder.") for name in read_file(path)[1])
-    return False
 
 
 def _label_for(name: str, moment: Moment) -> Label:
