@@ -13,8 +13,8 @@ from starlette.requests import Request
 
 from bitreplay._words import printable
 from bitreplay.service._limits import Limits
+from bitreplay.service._moment import Image
 from bitreplay.service._problems import Problem
-from bitreplay.service._served import Image
 
 __all__ = ["Form", "check_name", "given_name", "read_form"]
 

@@ -22,8 +22,9 @@ from bitreplay.service._bodies import check_name, given_name, read_form
 from bitreplay.service._kept import class_size, kept_of
 from bitreplay.service._limits import Limits, Traffic
 from bitreplay.service._metrics import Metrics
+from bitreplay.service._moment import Moment
 from bitreplay.service._problems import Problem
-from bitreplay.service._served import Moment, ServedModel
+from bitreplay.service._served import ServedModel
 
 __all__ = ["Routes"]
 

@@ -14,8 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,60 +22,17 @@ import numpy as np
 
 from bitreplay._floor.files import write_bytes
 from bitreplay.classifier import GBMClassifier
-from bitreplay.errors import InputError, UnknownClassError
+from bitreplay.errors import InputError
 from bitreplay.images import ImageClassifier, changing
-from bitreplay.memory import Label
-from bitreplay.service._decision import Decision, calibrated_on, decide, newest_known
+from bitreplay.service._decision import Decision, calibrated_on, decide
 from bitreplay.service._held_back import HeldBack, split
+from bitreplay.service._moment import Image, Moment, Stamp
 from bitreplay.service._problems import Problem
 
-__all__ = ["Image", "Lesson", "Moment", "ServedModel"]
+__all__ = ["Lesson", "ServedModel"]
 
-Stamp = tuple[int, int, int]  # a file's inode, time and size: another one is another file
 
 DEFAULT_ENCODER = "efficientnet_lite0"  # its weights come with a package: nothing is downloaded
-
-
-class Image(NamedTuple):
-    """An encoded picture and its name in messages."""
-
-    name: str
-    content: bytes
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What the service knows at one moment."""
-
-    model: ImageClassifier
-    version: int
-    stamp: Stamp | None
-    held: HeldBack = field(default_factory=HeldBack)
-
-    @property
-    def classifier(self) -> GBMClassifier | None:
-        """The classifier of features, or None while no class has been learned."""
-        fitted = getattr(self.model, "classifier_", None)
-        return fitted if fitted is not None and len(fitted.memory_) else None
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """The classes, in the order in which they were learned."""
-        return () if self.classifier is None else self.classifier.memory_.labels
-
-    @cached_property
-    def newest(self) -> float | None:
-        """How new a known thing may look, where the model itself does not say."""
-        classifier = self.classifier
-        return None if classifier is None or classifier.refuse is not None else newest_known(classifier, self.held)
-
-    def label(self, name: str) -> Label:
-        """The class of this name: labels may be numbers, but a request has only text."""
-        for label in self.labels:
-            if str(label) == name:
-                return label
-        known = ", ".join(map(repr, map(str, self.labels[:20]))) or "no class yet"
-        raise UnknownClassError(f"there is no class {name!r}; the model knows {known}")
 
 
 class Lesson(NamedTuple):
@@ -197,7 +153,7 @@ class ServedModel:
         def change(model: ImageClassifier, before: Moment) -> HeldBack:
             nonlocal learned
             started = time.perf_counter()
-            label = _label_for(name, before)
+            label = before.label_to_learn(name)
             model.partial_fit_features(features[~aside], [label] * int((~aside).sum()))
             held = before.held.with_more(label, features[aside])
             calibrated_on(model.classifier_, held)
@@ -299,14 +255,3 @@ class ServedModel:
 
 def _named(images: Sequence[Image]) -> list[dict[str, Any]]:
     return [{"path": image.name, "bytes": image.content} for image in images]
-
-
-def _label_for(name: str, moment: Moment) -> Label:
-    """The label of a class to be learned: a known one of this name, a number where classes are numbers, or the text."""
-    for label in moment.labels:
-        if str(label) == name:
-            return label
-    if moment.labels and all(isinstance(label, int) for label in moment.labels):
-        with contextlib.suppress(ValueError):
-            return int(name)
-    return name
