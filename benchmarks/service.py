@@ -1,4 +1,4 @@
-"""What the service costs: a request, a prediction, a class. Against the real service on loopback, with EfficientNet-Lite0.
+"""What the service costs on loopback: a request, a prediction, a class; with EfficientNet-Lite0.
 
 Run: PYTHONPATH=. python benchmarks/service.py
 """
@@ -14,7 +14,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
-
 from tests.attack.test_service import BOUNDARY, form
 from tests.browser.scenes import frames, jpeg
 from tests.service.tiny import running
@@ -42,17 +41,17 @@ def main() -> None:
         model = Path(folder) / "table.bitreplay"
         with running(model, program="tests.browser.studio") as (address, _):
             place = urlsplit(address).netloc
+            shown = {name: [jpeg(frame) for frame in frames(name, 30)] for name in ("mug", "plant", "clock", "book")}
             connection = http.client.HTTPConnection(place)
             print("class    pictures  encoding ms  learning ms  saving ms  bytes")
-            for name in ("mug", "plant", "clock", "book"):
-                pictures = [jpeg(frame) for frame in frames(name, 30)]
+            for name, pictures in shown.items():
                 lesson = ask(connection, "/v1/learn", form({"label": name, "hold_back": "true"}, pictures))
                 spent = lesson["milliseconds"]
                 print(
                     f"{name:8} {lesson['learned']:8} {spent['encoding']:12.0f} {spent['learning']:12.0f} "  # type: ignore[index]
                     f"{spent['saving']:10.1f} {lesson['bytes']:6}"
                 )  # type: ignore[index]
-            one = form({}, [jpeg(next(frames("mug", 2, seed=3)))])
+            one = form({}, shown["mug"][:1])
             print("ms (median, 95 %)")
             print("  a request that does nothing: {:.1f}, {:.1f}".format(*timed(connection, "/health", None, 300)))
             print("  a picture predicted: {:.1f}, {:.1f}".format(*timed(connection, "/v1/predict", one, 100)))
