@@ -139,7 +139,7 @@ def test_the_share_is_kept_while_classes_are_added(head, by):
     if head == "replay" and by != "novelty":
         pytest.skip("slow")
     rates = world(14, seed=3)
-    state = empty(head=head, refusing=True).learned(drawn(some(rates, *range(8)), 200, 1))
+    state = empty(head=head).learned(drawn(some(rates, *range(8)), 200, 1))
     assert state.familiar.n_held == 320
     for known in (8, 10, 12):
         if known > 8:

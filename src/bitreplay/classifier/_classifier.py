@@ -169,9 +169,7 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
     def _learn(self, X: Any, y: Any, classes: Iterable[Label] | None, before: Fitted | None) -> GBMClassifier:
         check_refusal(self)
         warn_of_reject(self)
-        options = GBMOptions(
-            self.prototypes, self.bits, self.head, self.em, refusing=self.refuse is not None, n_jobs=self.n_jobs
-        )
+        options = GBMOptions(self.prototypes, self.bits, self.head, self.em, n_jobs=self.n_jobs)
         if before is None:
             features, width, names = input_of(X, takes_bits=self._takes_bits())
             labels, which = check_labels(y, len(features), (), classes)

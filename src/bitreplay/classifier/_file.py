@@ -66,14 +66,7 @@ def from_content(
             raise _OwnModuleError(
                 f"{name} has a replay head with a custom module: pass load(..., head=Replay(module=...))"
             )
-        core = GBMOptions(
-            options["prototypes"],
-            memory.bits,
-            template,
-            options["em"],
-            refusing=options["refuse"] is not None,
-            n_jobs=options["n_jobs"],
-        )
+        core = GBMOptions(options["prototypes"], memory.bits, template, options["em"], n_jobs=options["n_jobs"])
         state = state_from_content(memory, saved, tensors, core, template)
         width = integer("n_features_in", saved["n_features_in"], 1)
         if memory.fingerprint != state.binarizer.fingerprint(width, options["encoder_name"]):

@@ -70,7 +70,7 @@ def answers_or_unknown(clf: Refusing, fitted: Fitted, features: Array | PackedBi
         raise InputError(f"{unknown!r} is a class and cannot also mean unknown: choose another label for `unknown`")
     if clf.refuse is None:
         best, confidence = fitted.confident(features)
-        refused = confidence < clf.reject
+        refused = confidence < (clf.reject or 0.0)
     else:
         if fitted.state.familiar.quantiles is None:
             raise InputError(

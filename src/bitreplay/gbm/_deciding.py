@@ -25,8 +25,8 @@ from bitreplay.gbm._choice import (
     pretend,
     split,
 )
+from bitreplay.gbm._drift import followed
 from bitreplay.gbm._familiar import NEEDED
-from bitreplay.gbm._looks import Looks
 from bitreplay.heads import Head, fit_temperature, with_temperature
 from bitreplay.memory import Label
 
@@ -57,7 +57,7 @@ def decided(state: GBMState, samples: Mapping[Label, PackedBits]) -> GBMState:
         bool(head.open_options()) and len(samples) > 1,
         bool(open_few_options(head)) and can_pretend(samples),
         calibrate and state.temperature is None and not head.calibrated and several,
-        calibrate and state.familiar.wants_more and (state.options.refusing or not head.calibrated),
+        calibrate and state.familiar.wants_more,
     )
     if not any(what):
         return state
@@ -87,14 +87,18 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
         return fitted(head).scores(bits)
 
     if what.options:
-        head, scores = choose_options(head, score, targets, head.open_options())
+        head, _ = choose_options(head, score, targets, head.open_options())
+    if what.temperature or what.familiar:
+        made = fitted(head)
     if what.temperature:
-        temperature = fit_temperature(scores if what.options else score(head), targets)
-        head = with_temperature(head, temperature)
+        temperature = fit_temperature(made.scores(bits), targets)
+        if (scaled := with_temperature(head, temperature)) is not head:
+            head, made = scaled, fitted(scaled)
     if what.familiar:
-        looks = Looks(memory, state.binarizer, fitted(head), temperature, familiar)
-        looks = replace(looks, familiar=familiar.with_numbers(looks.numbers(parts.kept)))
-        familiar = looks.shown({label: rows[::step] for label, rows in parts.held.items() if len(rows)}, parts.kept)
+        trial = followed(state, replace(state, memory=memory, head=made, temperature=temperature))
+        held = {label: rows[::step] for label, rows in parts.held.items() if len(rows)}
+        shown = trial.measured(parts.kept).looks.shown(held, parts.kept)
+        familiar = replace(shown, numbers=familiar.numbers)  # those of the trial are not those of the head to come
     if what.few_options:
         few = pretend(parts.kept, state.seed)
         memory.replace(state._fitted(few))  # from here on `score` sees small classes

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay._floor.arguments import integer
-from bitreplay.gbm._novelty import Numbers
+from bitreplay.gbm._novelty import Numbers, as_numbers
 from bitreplay.memory import Label
 
 __all__ = ["LEVELS", "NEEDED", "REFUSED_BY", "Familiar", "RefuseBy", "quantiles_of"]
@@ -71,6 +71,11 @@ class Familiar:
         """The same with the numbers of some classes added or replaced."""
         return replace(self, numbers={**self.numbers, **numbers}) if numbers else self
 
+    def scaled(self, ratio: float) -> Familiar:
+        """The same for a head whose scores have spread by this ratio."""
+        scale = np.array([ratio, ratio, 1.0, 1.0])
+        return self.with_numbers({label: as_numbers(np.array(own) * scale) for label, own in self.numbers.items()})
+
     def of_classes(self, labels: Iterable[Label]) -> Familiar:
         """The same without the numbers of classes that are gone."""
         there = set(labels)
@@ -93,7 +98,7 @@ class Familiar:
             values = np.concatenate([values, self._single(n_classes)], axis=1)
             weights = np.concatenate([weights, np.full(len(LEVELS), self.n_held / len(LEVELS))])
         single = np.stack([quantiles_of(row, weights) for row in values])
-        both = quantiles_of(_strangest(*values, single), weights)
+        both = quantiles_of(_strangest(values[0], values[1], single), weights)
         kept = self.growth if growth is None else growth
         return replace(
             self,
@@ -158,12 +163,10 @@ class Familiar:
             values = np.asarray(tensors[NUMBERS], np.float64)
             if values.shape != (len(labels), 4):
                 raise ValueError("numbers must be four of every class")
-            there = ~np.isnan(values).all(axis=1)
+            there = np.asarray(~np.isnan(values).all(axis=1))
             if not np.isfinite(values[there]).all() or (values[there][:, 1::2] < 0).any():
                 raise ValueError("numbers must be finite, and spreads not below 0")
-            for label, (mean, spread, density, density_spread) in zip(labels, values.tolist(), strict=True):
-                if not np.isnan(mean):
-                    numbers[label] = mean, spread, density, density_spread
+            numbers = {label: as_numbers(own) for label, own, has in zip(labels, values, there, strict=True) if has}
         return cls(numbers, quantiles, n_held, n_classes, growth)
 
 

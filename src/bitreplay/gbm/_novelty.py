@@ -4,7 +4,7 @@ Two things speak for the best class. The *relative* evidence ``max_c s_c(z) - me
 that of an average class: what all classes have in common cancels, as in the relative Mahalanobis distance (Ren et al.,
 "A Simple Fix to Mahalanobis Distance for Improving Near-OOD Detection", 2021). The more classes there are, the better
 an average class stands for everything else. The *density* ``log sum_c p(z | c)`` of the memory's mixtures needs no
-others; it counts while there are few classes.
+others; it counts most while there are few classes.
 
 Two numbers are kept of each kind of evidence and every class: mean and spread over samples of its own when it was
 learned. Novelty is by how many spreads a sample stays behind the mean. Both are drawn half-way to those of all classes
@@ -23,7 +23,17 @@ from scipy.special import logsumexp
 
 from bitreplay.memory import Label
 
-__all__ = ["MEASURED", "Numbers", "Yardstick", "density_weight", "doubts", "evidence", "numbers_of", "rows_measured"]
+__all__ = [
+    "MEASURED",
+    "Numbers",
+    "Yardstick",
+    "as_numbers",
+    "density_weight",
+    "doubts",
+    "evidence",
+    "numbers_of",
+    "rows_measured",
+]
 
 Floats = npt.NDArray[np.float64]
 Numbers = tuple[float, float, float, float]  # mean and spread of the relative evidence, mean and spread of the density
@@ -33,7 +43,8 @@ ROWS = 100  # ours: samples of a class that are looked at; their mean is then kn
 MOST_SCORES = 2**23  # ours: scores that are made for it in one call
 OWN_SHARE = 0.5  # ours: benchmarks/unknown.py --constants; of a class's own numbers; 0 and 1 lose half a point
 FADING = 25.0  # ours, as for means of small classes: samples of a class that count as much as all other classes
-FULL_WEIGHT, NO_WEIGHT = 5, 50  # ours: classes up to which density counts fully, and from which on it does not
+FULL_WEIGHT, LEAST_WEIGHT = 5, 0.25  # ours: classes up to which density counts fully, and what it counts with many
+TOO_MANY = 1000  # ours, not tuned: classes from which on it is not worth its time; scores of mixtures take as long
 
 
 def density_weight(n_classes: int) -> float:
@@ -41,10 +52,10 @@ def density_weight(n_classes: int) -> float:
 
     Examples
     --------
-    >>> [round(density_weight(n), 2) for n in (2, 5, 10, 25, 50, 100)]
-    [1.0, 0.9, 0.4, 0.1, 0.0, 0.0]
+    >>> [density_weight(n) for n in (2, 5, 10, 20, 100, 10_000)]
+    [1.0, 1.0, 0.5, 0.25, 0.25, 0.0]
     """
-    return float(np.clip(FULL_WEIGHT / n_classes - FULL_WEIGHT / NO_WEIGHT, 0, 1))
+    return 0.0 if n_classes > TOO_MANY else min(1.0, max(LEAST_WEIGHT, FULL_WEIGHT / n_classes))
 
 
 def evidence(scores: Floats, densities: Floats | None) -> Floats:
@@ -101,8 +112,12 @@ def numbers_of(rows: Floats) -> Numbers:
     >>> numbers_of(np.array([[1.0, -5.0], [3.0, -5.0]]))
     (2.0, 1.0, -5.0, 0.0)
     """
-    values = np.stack([rows.mean(axis=0), rows.std(axis=0)], axis=1).astype(np.float32)  # as in a file
-    mean, spread, density, density_spread = values.ravel().tolist()
+    return as_numbers(np.stack([rows.mean(axis=0), rows.std(axis=0)], axis=1).ravel())
+
+
+def as_numbers(values: Floats) -> Numbers:
+    """Four values as numbers of a class, no more precise than in a file."""
+    mean, spread, density, density_spread = values.astype(np.float32).tolist()
     return mean, spread, density, density_spread
 
 
@@ -139,9 +154,9 @@ class Yardstick(NamedTuple):
 
         Examples
         --------
-        >>> yardstick = Yardstick(np.array([[10.0, 0.0]] * 50), np.array([[2.0, 1.0]] * 50))
-        >>> yardstick.novelty(np.array([[10.0, 0.0], [4.0, 0.0]]), np.array([7, 7])).tolist()
-        [0.0, 3.0]
+        >>> yardstick = Yardstick(np.array([[10.0, 0.0]] * 3), np.array([[2.0, 1.0]] * 3))
+        >>> yardstick.novelty(np.array([[10.0, 0.0], [4.0, -3.0]]), np.array([1, 1])).round(2).tolist()
+        [0.0, 4.24]
         """
         behind = (self.means[best] - rows) / self.spreads[best]
         if len(self.means) == 1:

@@ -22,6 +22,7 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
 from bitreplay.gbm._deciding import decided
+from bitreplay.gbm._drift import followed
 from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._looks import Looks
 from bitreplay.heads import HEADS, Head, fit_temperature
@@ -69,8 +70,6 @@ class GBMOptions:
     calibrate : bool
         Fit a temperature to held-out samples of the first call that has some, for heads whose scores need one, and
         keep how new samples of known classes look.
-    refusing : bool
-        Hold samples out to know what share of the known would be refused, also for heads that need no temperature.
     n_jobs : int, optional
         Threads, as in scikit-learn: None means one, -1 all cores. Results do not depend on it.
 
@@ -85,7 +84,6 @@ class GBMOptions:
     head: str | Head = "closed_form"
     em: EMOptions | None = None
     calibrate: bool = True
-    refusing: bool = False
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -177,7 +175,7 @@ class GBMState:
             memory, gathered = self._remembered(samples)
             head = now.head.update(memory, self.binarizer, gathered, self._head_seed())
             after = replace(now, memory=memory, head=head, calls=self.calls + 1)
-            return after.measured(samples) if self.options.calibrate else after
+            return followed(self, after).measured(samples) if self.options.calibrate else after
 
     def measured(self, samples: Samples) -> GBMState:
         """The state with what is typical of classes, as seen in samples of theirs."""
@@ -201,8 +199,9 @@ class GBMState:
         """The state with another memory, and the head that follows from it alone."""
         with blas_threads(n_threads(self.options.n_jobs)):
             head = self.head.fit(memory, self.binarizer, self._head_seed())
-        familiar = self.familiar.of_classes(memory.labels)
-        return replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
+            familiar = self.familiar.of_classes(memory.labels)
+            after = replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
+            return followed(self, after) if self.options.calibrate else after
 
     def calibrated(self, samples: Samples) -> GBMState:
         """The state with a temperature that suits held-out samples, and knowing how new they look."""

@@ -5,6 +5,7 @@ They are the last part of the flow images → features → bits → memory/**hea
 
 from bitreplay.heads._bayes import Bayes
 from bitreplay.heads._closed_form import ClosedForm
+from bitreplay.heads._head import FromMemory as FromMemory
 from bitreplay.heads._head import Head
 from bitreplay.heads._head import Scores as Scores
 from bitreplay.heads._network import MakeModule as MakeModule

@@ -87,7 +87,7 @@ class Replay:
     _binarizer: Binarizer | None = field(default=None, repr=False)
 
     name = "replay"
-    calibrated = True
+    calibrated = False  # its log-probabilities are those of samples that it was trained on
 
     def open_options(self) -> dict[str, tuple[Any, ...]]:
         """None: choosing would train G many times."""
