@@ -64,7 +64,6 @@ def read(typed: str) -> dict[str, Any]:
         ("reproduce table-5 --n_jobs=-1", {"experiment": "table-5", "n_jobs": -1}),
         ("report a b", {"runs": [Path("a"), Path("b")]}),
         ("report a --table csv", {"runs": [Path("a")], "table": "csv"}),
-        ("memory a --remove 3 cup --output b", {"file": Path("a"), "remove": ["3", "cup"], "output": Path("b")}),
         ("studio", {}),
         ("studio shop.bitreplay --no_browser", {"model": Path("shop.bitreplay"), "no_browser": True}),
         ("serve shop.bitreplay --port 0 --host a b", {"model": Path("shop.bitreplay"), "port": 0, "host": ["a", "b"]}),
