@@ -50,6 +50,8 @@ def test_help_lists_every_command_with_its_first_sentence(capsys, monkeypatch, a
         "merge",
         "show",
         "evaluate",
+        "studio",
+        "serve",
         "run",
         "compare",
         "reproduce",

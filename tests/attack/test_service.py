@@ -20,6 +20,7 @@ from tests.attack.scale import times
 from tests.service.tiny import COLOURS, encoder, picture, running
 
 BOUNDARY = "the-boundary"
+PICTURE = b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\n"
 
 
 def form(words: dict[str, str], images: list[bytes]) -> bytes:
@@ -99,9 +100,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(start: bytes, impatient: st
 def test_a_body_that_does_not_come_is_refused(pace: str, impatient: str) -> None:
     stop = threading.Event()
     with connected(impatient) as client:
-        client.sendall(
-            b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\nContent-Length: 9999\r\n\r\nabc"
-        )
+        client.sendall(PICTURE + b"Content-Length: 9999\r\n\r\nabc")
         sender = threading.Thread(target=dribble, args=(client, b"a" if pace == "dribbles" else b"", stop))
         sender.start()
         said, seconds = taken(client)
@@ -139,7 +138,7 @@ def test_a_client_that_does_not_take_its_answers_is_left(impatient: str) -> None
         b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
         b"GET / HTTP/1.1\r\n\r\n",
         b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
-        b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        PICTURE + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"a" * 1_000_000 + b"\r\n\r\n",
         b"GET / HTTP/1.0\r\n\r\n",
     ],
@@ -153,9 +152,7 @@ def test_what_is_not_http_is_refused(sent: bytes, impatient: str) -> None:
 
 def test_a_body_without_end_is_cut_off(impatient: str) -> None:
     with connected(impatient) as client:
-        client.sendall(
-            b"POST /v1/predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: image/png\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
+        client.sendall(PICTURE + b"Transfer-Encoding: chunked\r\n\r\n")
         sent = 0
         try:
             while sent < 50_000_000:

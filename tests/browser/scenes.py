@@ -1,4 +1,4 @@
-"""Things on a table, drawn here and filmed from changing angles: what the fake camera plays. No photograph is needed."""
+"""Things on a table, drawn here and filmed from changing angles: what the fake camera plays."""
 
 from __future__ import annotations
 

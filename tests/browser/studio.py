@@ -1,4 +1,4 @@
-"""`python -m tests.browser.studio FILE`: `bitreplay studio` on a free port, with its address alone on the first line."""
+"""`python -m tests.browser.studio FILE`: the studio on a free port; the first line is its address."""
 
 from __future__ import annotations
 

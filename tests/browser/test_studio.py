@@ -21,6 +21,9 @@ from tests.browser.person import Person, at_the_page
 from tests.browser.scenes import frames, jpeg, write_photographs
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
+NO_CAMERA = """() => {
+  navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("", "NotAllowedError"); };
+}"""
 SERIOUS = {"serious", "critical"}
 
 
@@ -188,9 +191,7 @@ def test_on_a_phone_and_in_the_dark(
 
 def test_no_camera_is_no_end(browser: Browser, address: str, camera: Camera) -> None:
     with at_the_page(browser, address, camera, permissions=[]) as person:
-        person.page.evaluate(
-            "() => { navigator.mediaDevices.getUserMedia = async () => { throw new DOMException('', 'NotAllowedError'); }; }"
-        )
+        person.page.evaluate(NO_CAMERA)
         if person.page.locator("#stop-camera").is_visible():
             person.page.locator("#stop-camera").click()
         person.page.get_by_role("button", name="Turn the camera on").click()

@@ -56,7 +56,8 @@ def running(
     *arguments: str | os.PathLike[str], program: str = "tests.service.tiny"
 ) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The service in a process of its own: its address and the process, which is ended in the end."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "OMP_NUM_THREADS": "1"}
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    environment = {"OMP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-m", program, *map(os.fspath, arguments)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True, cwd=ROOT)
     assert process.stdout is not None

@@ -72,8 +72,13 @@ def make_app(
     app = Starlette(
         routes=_table(routes, page),
         lifespan=lifespan,
-        exception_handlers={kind: _failed for kind in (Problem, BitreplayError, OSError, Exception)}
-        | {HTTPException: _refused},
+        exception_handlers={
+            Problem: _failed,
+            BitreplayError: _failed,
+            OSError: _failed,
+            Exception: _failed,
+            HTTPException: _refused,
+        },
     )
     counted = _Counted(app, routes)
     return Guard(counted, address=address, names=names, token=token, public=PUBLIC)

@@ -13,8 +13,8 @@ from starlette.requests import Request
 
 from bitreplay._words import printable
 from bitreplay.service._limits import Limits
+from bitreplay.service._moment import Image
 from bitreplay.service._problems import Problem
-from bitreplay.service._served import Image
 
 __all__ = ["Form", "check_name", "given_name", "read_form"]
 
@@ -40,7 +40,7 @@ class _InMemory(MultiPartParser):
 async def read_form(request: Request, body: bytes, limits: Limits) -> Form:
     """Pictures and words of a request: `multipart/form-data`, `image/...`, or words only, as a form or JSON."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    form = Form(words={name: value for name, value in request.query_params.items()})
+    form = Form(words=dict(request.query_params))
     if kind == "multipart/form-data":
         await _read_parts(form, request.headers, body, limits)
     elif kind == "application/json":
@@ -120,7 +120,7 @@ def given_name(words: Mapping[str, str]) -> str:
 
 
 def check_name(words: Mapping[str, str]) -> str:
-    """The name of a class, as a page and a terminal can show it. It is only ever shown: no path or markup is made of it.
+    """The name of a class, as a page and a terminal can show it: no path or markup is ever made of it.
 
     Examples
     --------

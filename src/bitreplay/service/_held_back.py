@@ -28,8 +28,8 @@ def split(count: int) -> npt.NDArray[np.bool_]:
 
     Examples
     --------
-    >>> split(7).astype(int).tolist(), split(4).any()
-    ([0, 0, 1, 0, 0, 0, 0], False)
+    >>> split(7).astype(int).tolist(), split(4).astype(int).tolist()
+    ([0, 0, 1, 0, 0, 0, 0], [0, 0, 0, 0])
     """
     whole = count - count % EVERY
     return np.array([place < whole and place % EVERY == EVERY // 2 for place in range(count)], dtype=bool)

@@ -1,6 +1,6 @@
 """Limits of the service, and a request's body read within them.
 
-Beside the flow images → features → bits → memory/head → class: what comes from outside is bounded before it is looked at.
+Beside the flow images → features → bits → memory/head → class: what comes from outside is bounded before it is read.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # Prom
 
 
 class Metrics:
-    """Counts of what was asked and how long it took.
+    r"""Counts of what was asked and how long it took.
 
     Examples
     --------
@@ -21,7 +21,7 @@ class Metrics:
     >>> metrics.answered("predict", 200, 0.02)
     >>> metrics.count("images_predicted", 3)
     >>> text = metrics.text({"classes": 2})
-    >>> print("\\n".join(line for line in text.splitlines() if "images" in line or "requests" in line))
+    >>> print("\n".join(line for line in text.splitlines() if "images" in line or "requests" in line))
     # TYPE bitreplay_requests_total counter
     bitreplay_requests_total{route="predict",status="200"} 1
     # TYPE bitreplay_images_predicted_total counter

@@ -233,12 +233,12 @@ def document_page(openapi: Json) -> str:
     parts = []
     for path, methods in openapi["paths"].items():
         for method, operation in methods.items():
-            answers = operation["responses"]["200"]
-            fields = _fields(operation)
-            parts.append(
-                f"<section><h2><code><b>{method.upper()}</b> {escape(path)}</code></h2><p>{escape(operation['summary'])}.</p>"
-                f"<pre tabindex='0'>{escape(operation['x-example'])}</pre>{fields}<p>Answer: {escape(answers['description'])}</p></section>"
-            )
+            answer = operation["responses"]["200"]["description"]
+            parts += [
+                f"<section><h2><code><b>{method.upper()}</b> {escape(path)}</code></h2>",
+                f"<p>{escape(operation['summary'])}.</p><pre tabindex='0'>{escape(operation['x-example'])}</pre>",
+                f"{_fields(operation)}<p>Answer: {escape(answer)}</p></section>",
+            ]
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><title>bitreplay: the service</title>"
         "<meta name='viewport' content='width=device-width'><link rel='icon' href='/page/icon.svg'>"

@@ -14,7 +14,7 @@ __all__ = ["Problem", "problem_of"]
 CLOSING = {400, 401, 403, 408, 413, 421, 503}  # what is refused before its body was read: the connection ends there
 
 
-class Problem(Exception):
+class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
     """A request that cannot be answered as asked.
 
     Parameters

@@ -22,15 +22,17 @@ from bitreplay.service._bodies import check_name, given_name, read_form
 from bitreplay.service._kept import class_size, kept_of
 from bitreplay.service._limits import Limits, Traffic
 from bitreplay.service._metrics import Metrics
+from bitreplay.service._moment import Moment
 from bitreplay.service._problems import Problem
-from bitreplay.service._served import Moment, ServedModel
+from bitreplay.service._served import ServedModel
 
 __all__ = ["Routes"]
 
 Result = TypeVar("Result")
 
 TOP = 5  # ours: as many bars as one takes in at a glance
-PREDICTING = 2  # ours: threads; each uses all cores while the network computes, the other decodes meanwhile
+FEW = 8  # ours: pictures; requests of more take turns among themselves, so that nobody waits for them
+LOOKING = 2  # ours: threads for what needs no network
 TRUE = {"1", "true", "yes", "on"}
 
 
@@ -44,7 +46,11 @@ class Routes:
 
     def __post_init__(self) -> None:
         self.traffic = Traffic(self.limits)
-        self._predicting = ThreadPoolExecutor(PREDICTING, "predict")
+        # One thread each: a network uses all cores, and two at once are slower than one after the other
+        # (benchmarks/service.py, eight clients).
+        self._predicting = ThreadPoolExecutor(1, "predict")
+        self._predicting_many = ThreadPoolExecutor(1, "predict many")
+        self._looking = ThreadPoolExecutor(LOOKING, "look")
         self._changing = ThreadPoolExecutor(1, "change")  # changes queue anyway; they leave no thread to predictions
 
     async def _in(self, threads: ThreadPoolExecutor, function: Callable[..., Result], *arguments: Any) -> Result:
@@ -52,8 +58,8 @@ class Routes:
 
     def close(self) -> None:
         """Wait for changes under way; what has not begun is dropped."""
-        self._changing.shutdown(cancel_futures=True)
-        self._predicting.shutdown(cancel_futures=True)
+        for threads in (self._changing, self._predicting, self._predicting_many, self._looking):
+            threads.shutdown(cancel_futures=True)
 
     # ------------------------------------------------------------------ deciding
 
@@ -65,7 +71,8 @@ class Routes:
             top = _number(form.words, "top", TOP, 1, 1000)
             if not form.images:
                 raise Problem(422, "there is no picture", "send one as the body, or several as parts named `image`")
-            moment, decision = await self._in(self._predicting, self.served.predict, form.images)
+            threads = self._predicting if len(form.images) <= FEW else self._predicting_many
+            moment, decision = await self._in(threads, self.served.predict, form.images)
         self.metrics.count("images_predicted", len(form.images))
         predictions = []
         for probabilities, known in zip(decision.probabilities, decision.known, strict=True):
@@ -102,7 +109,7 @@ class Routes:
                     "learning": round(lesson.learning_ms, 1),
                     "saving": round(lesson.saving_ms, 1),
                 },
-                **await self._in(self._predicting, self._state),
+                **await self._in(self._looking, self._state),
             }
         )
 
@@ -113,17 +120,17 @@ class Routes:
             name = given_name(form.words)
             freed = await self._finish(lambda: self.served.forget(name))
         self.metrics.count("changes")
-        return JSONResponse({"label": name, "bytes_freed": freed, **await self._in(self._predicting, self._state)})
+        return JSONResponse({"label": name, "bytes_freed": freed, **await self._in(self._looking, self._state)})
 
     async def undo(self, request: Request) -> Response:
         """The last change."""
         async with self.traffic.body(request.scope, request.receive):
             undone = await self._finish(self.served.undo)
         self.metrics.count("changes")
-        return JSONResponse({"undone": undone, **await self._in(self._predicting, self._state)})
+        return JSONResponse({"undone": undone, **await self._in(self._looking, self._state)})
 
     async def _finish(self, change: Callable[[], Result]) -> Result:
-        """Run a change to its end, even if the client goes away: half of one is not possible, an unknown end would be."""
+        """Run a change to its end, even if the client goes away meanwhile."""
         return await asyncio.shield(self._in(self._changing, change))
 
     # ------------------------------------------------------------------ looking
@@ -133,20 +140,20 @@ class Routes:
 
     async def classes(self, request: Request) -> Response:
         """What is known."""
-        await self._in(self._predicting, self.served.refresh)
-        return JSONResponse(await self._in(self._predicting, self._state))
+        await self._in(self._looking, self.served.refresh)
+        return JSONResponse(await self._in(self._looking, self._state))
 
     async def kept(self, request: Request) -> Response:
         """What is kept of a class."""
         moment = self.served.now
         label = moment.label(given_name(request.query_params))
         assert moment.classifier is not None  # it has the label
-        return JSONResponse(await self._in(self._predicting, kept_of, moment.classifier.memory_, label))
+        return JSONResponse(await self._in(self._looking, kept_of, moment.classifier.memory_, label))
 
     async def model(self, request: Request) -> Response:
         """The model's file."""
         try:
-            content = await self._in(self._predicting, self.served.path.read_bytes)
+            content = await self._in(self._looking, self.served.path.read_bytes)
         except FileNotFoundError:
             raise Problem(409, "nothing has been learned yet", "the model knows no class: learn one first") from None
         return _download(content, "application/octet-stream", "model.bitreplay")

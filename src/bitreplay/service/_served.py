@@ -14,71 +14,25 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bitreplay._floor.container import read_file
 from bitreplay._floor.files import write_bytes
-from bitreplay._floor.locks import file_lock
 from bitreplay.classifier import GBMClassifier
-from bitreplay.errors import InputError, UnknownClassError
-from bitreplay.images import ImageClassifier
-from bitreplay.memory import Label
-from bitreplay.service._decision import Decision, calibrated_on, decide, newest_known
+from bitreplay.errors import InputError
+from bitreplay.images import ImageClassifier, changing
+from bitreplay.service._decision import Decision, calibrated_on, decide
 from bitreplay.service._held_back import HeldBack, split
+from bitreplay.service._moment import Image, Moment, Stamp
 from bitreplay.service._problems import Problem
 
-__all__ = ["Image", "Lesson", "Moment", "ServedModel"]
+__all__ = ["Lesson", "ServedModel"]
 
-Stamp = tuple[int, int, int]  # a file's inode, time and size: another one is another file
 
 DEFAULT_ENCODER = "efficientnet_lite0"  # its weights come with a package: nothing is downloaded
-
-
-class Image(NamedTuple):
-    """An encoded picture and its name in messages."""
-
-    name: str
-    content: bytes
-
-
-@dataclass(frozen=True)
-class Moment:
-    """What the service knows at one moment."""
-
-    model: ImageClassifier
-    version: int
-    stamp: Stamp | None
-    held: HeldBack = field(default_factory=HeldBack)
-
-    @property
-    def classifier(self) -> GBMClassifier | None:
-        """The classifier of features, or None while no class has been learned."""
-        fitted = getattr(self.model, "classifier_", None)
-        return fitted if fitted is not None and len(fitted.memory_) else None
-
-    @property
-    def labels(self) -> tuple[Label, ...]:
-        """The classes, in the order in which they were learned."""
-        return () if self.classifier is None else self.classifier.memory_.labels
-
-    @cached_property
-    def newest(self) -> float | None:
-        """How new a known thing may look, where the model itself does not say."""
-        classifier = self.classifier
-        return None if classifier is None or classifier.refuse is not None else newest_known(classifier, self.held)
-
-    def label(self, name: str) -> Label:
-        """The class of this name: labels may be numbers, but a request has only text."""
-        for label in self.labels:
-            if str(label) == name:
-                return label
-        known = ", ".join(map(repr, map(str, self.labels[:20]))) or "no class yet"
-        raise UnknownClassError(f"there is no class {name!r}; the model knows {known}")
 
 
 class Lesson(NamedTuple):
@@ -199,7 +153,7 @@ class ServedModel:
         def change(model: ImageClassifier, before: Moment) -> HeldBack:
             nonlocal learned
             started = time.perf_counter()
-            label = _label_for(name, before)
+            label = before.label_to_learn(name)
             model.partial_fit_features(features[~aside], [label] * int((~aside).sum()))
             held = before.held.with_more(label, features[aside])
             calibrated_on(model.classifier_, held)
@@ -238,7 +192,7 @@ class ServedModel:
 
     def undo(self) -> str:
         """Go back to the state before the last change; says which that was."""
-        with self._changing, file_lock(self._lock):
+        with self._changing, changing(self.path):
             if not self._past:
                 raise Problem(409, "there is nothing to undo", "no change has been made since the program started")
             self._refresh()  # a class that another program learned meanwhile would be lost
@@ -255,7 +209,7 @@ class ServedModel:
 
     def _change(self, what: str, change: Callable[[ImageClassifier, Moment], HeldBack]) -> float:
         """Change a copy of the model, save it, swap it in; the seconds that saving took."""
-        with self._changing, file_lock(self._lock):
+        with self._changing, changing(self.path):
             self._refresh()
             before = self.now
             content = None
@@ -264,7 +218,7 @@ class ServedModel:
             model = copy.copy(before.model)  # shares what is learned, which never changes, and the encoder
             held = change(model, before)
             started = time.perf_counter()
-            model.save(self.path, weights=_has_weights(self.path))
+            model.save(self.path)
             saved = time.perf_counter() - started
             if self._past.maxlen:
                 self._past.append(Past(what, content, before.held))
@@ -274,7 +228,7 @@ class ServedModel:
     def refresh(self) -> None:
         """Read the file again if another program has changed it."""
         if self._stamp() != self.now.stamp:
-            with self._changing, file_lock(self._lock):
+            with self._changing, changing(self.path):
                 self._refresh()
 
     def _refresh(self) -> None:
@@ -292,10 +246,6 @@ class ServedModel:
             return ImageClassifier(encoder, self._classifier)
         return ImageClassifier.load(self.path, encoder)
 
-    @property
-    def _lock(self) -> Path:
-        return self.path.with_name(f".{self.path.name}.lock")
-
     def _stamp(self) -> Stamp | None:
         with contextlib.suppress(FileNotFoundError):
             status = self.path.stat()
@@ -305,21 +255,3 @@ class ServedModel:
 
 def _named(images: Sequence[Image]) -> list[dict[str, Any]]:
     return [{"path": image.name, "bytes": image.content} for image in images]
-
-
-def _has_weights(path: Path) -> bool:
-    """Whether a file holds its encoder's weights, which it then keeps."""
-    with contextlib.suppress(FileNotFoundError):
-        return any(name.startswith("encoder.") for name in read_file(path)[1])
-    return False
-
-
-def _label_for(name: str, moment: Moment) -> Label:
-    """The label of a class to be learned: a known one of this name, a number where classes are numbers, or the text."""
-    for label in moment.labels:
-        if str(label) == name:
-            return label
-    if moment.labels and all(isinstance(label, int) for label in moment.labels):
-        with contextlib.suppress(ValueError):
-            return int(name)
-    return name

@@ -149,7 +149,10 @@ function use(which) {
 
 element("form").addEventListener("submit", learn);
 name.addEventListener("input", ready);
-document.addEventListener("tray", ready);
+document.addEventListener("tray", () => {
+  if (tray.all().length) element("result").hidden = true; // it spoke of the last class
+  ready();
+});
 element("discard").addEventListener("click", () => { tray.clear(); stage.clearFile(); });
 element("undo").addEventListener("click", undo);
 element("toast-undo").addEventListener("click", undo);
