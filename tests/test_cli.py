@@ -205,7 +205,8 @@ def test_ctrl_c_ends_with_a_line_that_says_how_to_go_on(tmp_path):
     process = subprocess.run(
         [sys.executable, "-c", program, "run", *options], env=environment, capture_output=True, text=True, check=False
     )
-    assert (process.returncode, process.stderr) == (130, "interrupted; repeat the command to resume\n")
+    said = process.stderr.removeprefix("compiling kernels, once per installation\n")  # whichever test comes first
+    assert (process.returncode, said) == (130, "interrupted; repeat the command to resume\n")
     (folder,) = (tmp_path / "runs").iterdir()
     content, _ = read_file(folder / "checkpoint.safetensors")
     assert History.from_json(content["history"]).n_states >= 1
