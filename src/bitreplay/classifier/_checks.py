@@ -137,7 +137,7 @@ def check_labels(
 
 
 def by_class(bits: PackedBits, labels: list[Label], which: npt.NDArray[np.intp]) -> dict[Label, PackedBits]:
-    """The samples of every label, in their order; `which` says whose each is."""
+    """The samples of each label, in the order in which they came."""
     rows = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which))[:-1])
     return {label: bits[of_label] for label, of_label in zip(labels, rows, strict=True)}
 

@@ -82,7 +82,7 @@ class Fitted:
         """Which of `classes` has each row's highest score; the first of them, where several have."""
         if len(features) < 2 * FEWEST_ROWS:  # one block
             return self._best(self.state.scores(self.bits(features)))
-        return np.concatenate([self._best(scores) for scores in self.in_blocks(features)])
+        return np.concatenate([self._best(scores) for scores in self._in_blocks(features)])
 
     def _best(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]:
         best: npt.NDArray[np.intp] = scores.argmax(axis=1)
@@ -99,12 +99,12 @@ class Fitted:
         temperature = self.state.temperature or 1.0
         answers = [
             (self._best(scores), np.exp(log_softmax(scores / temperature, axis=1).max(1)))
-            for scores in self.in_blocks(features)
+            for scores in self._in_blocks(features)
         ]
         best, confidence = zip(*answers, strict=True)
         return np.concatenate(best), np.concatenate(confidence)
 
-    def in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
+    def _in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
         """Scores of blocks of rows, none of them large, and none so small that it is computed in another way.
 
         Their columns are in the order in which classes were learned: to sort those of many classes takes as long as to

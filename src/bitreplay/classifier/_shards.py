@@ -20,7 +20,7 @@ from bitreplay.classifier._checks import by_class, check_features, check_labels
 from bitreplay.classifier._classifier import GBMClassifier
 from bitreplay.classifier._fitted import Fitted, sorted_classes
 from bitreplay.errors import InputError
-from bitreplay.heads import ClosedForm, template_of
+from bitreplay.heads import ClosedForm
 from bitreplay.memory import BinaryMemory, label_array
 
 __all__ = ["Shard", "best_of", "memory_of"]
@@ -108,7 +108,7 @@ class Shard:
         state, labels = fitted.state, fitted.state.labels
         n_shards = integer("n_shards", n_shards, 1, len(labels))
         number = integer("number", number, 0, n_shards - 1)
-        head = template_of(state.head)
+        head = state.head.decided()  # its options, computed or not
         if not isinstance(head, ClosedForm):
             raise InputError(f"only head='closed_form' can be cut into shards; this one is {head.name!r}")
         run = slice(number * len(labels) // n_shards, (number + 1) * len(labels) // n_shards)
@@ -119,7 +119,7 @@ class Shard:
         """The best of its classes for every sample, and its score: what :func:`best_of` needs."""
         features = check_features(X, self._fitted, takes_bits=isinstance(self._fitted.state.binarizer, Identity))
         classes, scores = [], []
-        for block in self._fitted.in_blocks(features):
+        for block in self._fitted._in_blocks(features):
             best = block[:, self._order].argmax(axis=1)
             classes.append(self.classes[best])
             scores.append(block[np.arange(len(block)), self._order[best]])
