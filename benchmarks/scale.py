@@ -87,7 +87,7 @@ def grown(n_classes: int) -> dict[str, list[float]]:
     bits, answers = memory.sample(1000, generator=1, output="packed")
 
     classifier = GBMClassifier(K, Q, binarizer="identity", random_state=0)
-    classifier.fit(*samples(n_classes, NEW, 100))
+    classifier.fit(*samples(n_classes, NEW, NEW_SAMPLES))  # so large that all options are chosen here
     classifier.predict(bits)
     note("merge and solve", lambda: classifier.merge(memory))
     predicted = note("predict 1000", lambda: classifier.predict(bits))
