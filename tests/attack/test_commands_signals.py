@@ -25,7 +25,7 @@ from tests.runs.problems import SIZES, save_network
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
-BEGINNING = 300  # seconds that a command may take to come to the middle of its work, on busy cores
+BEGINNING = 900  # seconds that a command may take to come to the middle of its work, on very busy cores
 EPOCHS = times(400, 1_500)  # of the comparison's slow learner: many more than a signal takes to arrive
 SEEDS = range(times(1, 2))
 TRAINED = 10  # epochs of a training
