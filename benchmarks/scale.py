@@ -87,7 +87,7 @@ def grown(n_classes: int) -> dict[str, list[float]]:
     bits, answers = memory.sample(1000, generator=1, output="packed")
 
     classifier = GBMClassifier(K, Q, binarizer="identity", random_state=0)
-    classifier.fit(*samples(n_classes, NEW, 100))
+    classifier.fit(*samples(n_classes, NEW, NEW_SAMPLES))  # so large that all options are chosen here
     classifier.predict(bits)
     note("merge and solve", lambda: classifier.merge(memory))
     predicted = note("predict 1000", lambda: classifier.predict(bits))
@@ -167,19 +167,21 @@ def lost(paths: list[Path]) -> Iterator[str]:
         )
 
 
-def lines(sizes: tuple[int, ...], features: list[Path], table: list[list[Any]], *, short: bool) -> Iterator[str]:
+def lines(
+    sizes: tuple[int, ...], features: list[Path], table: list[list[Any]], *, short: bool, growth: bool
+) -> Iterator[str]:
     """What is measured, as text; of growing numbers of classes also as rows of a table."""
     for path in features:
         yield from lost([path])
     if len(features) > 1:
         yield from lost(features)
-    for n_classes in () if short else CROSSING:
+    for n_classes in () if short or growth else CROSSING:
         found = in_new_process("scale", "crossing", n_classes)
         yield f"{n_classes} classes: " + ", ".join(
             f"{n} row(s) whole {amount(whole, 's')}, {LISTED} listed {amount(listed, 's')}"
             for n, (whole, listed) in found.items()
         )
-    for n_classes in (10, 100):
+    for n_classes in () if growth else (10, 100):
         multiplied, predicted = in_new_process("scale", "single", n_classes)
         yield f"one row, {n_classes} classes: product {amount(multiplied, 's')}, predict {amount(predicted, 's')}"
     yield f"a shortlist of {LISTED} is used from {MANY_CLASSES + 1} classes on"
@@ -200,6 +202,7 @@ def lines(sizes: tuple[int, ...], features: list[Path], table: list[list[Any]], 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--short", action="store_true", help="a thousand classes only")
+    parser.add_argument("--growth", action="store_true", help="the growing numbers of classes only")
     parser.add_argument("--classes", type=int, nargs="+", default=SIZES, help="numbers of classes")
     parser.add_argument("--features", type=Path, nargs="*", default=[], help=".npz of real features")
     parser.add_argument("--table", type=Path, help=".csv to write: the growing numbers of classes")
@@ -211,7 +214,7 @@ def main() -> None:
     print(text[0], flush=True)
     sizes = SIZES[:1] if arguments.short else tuple(arguments.classes)
     table: list[list[Any]] = []
-    for line in lines(sizes, arguments.features, table, short=arguments.short):
+    for line in lines(sizes, arguments.features, table, short=arguments.short, growth=arguments.growth):
         print(line, flush=True)
         text.append(line)
     if arguments.output:

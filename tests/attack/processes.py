@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MARK = "BITREPLAY_ATTACK_MARK"
-SECONDS = 10  # within which all processes of a command that was ended must be gone
+SECONDS = 60  # within which all processes of a command that was ended must be gone, on cores that are very busy
 
 
 def started(words: Sequence[object], cache: Path, log: Path) -> tuple[subprocess.Popen[bytes], str]:

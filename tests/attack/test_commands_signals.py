@@ -25,10 +25,10 @@ from tests.runs.problems import SIZES, save_network
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
-BEGINNING = 300  # seconds that a command may take to come to the middle of its work, on busy cores
+BEGINNING = 900  # seconds that a command may take to come to the middle of its work, on very busy cores
 EPOCHS = times(400, 1_500)  # of the comparison's slow learner: many more than a signal takes to arrive
 SEEDS = range(times(1, 2))
-TRAINED = 10  # epochs of a training
+TRAINED = 20  # epochs of a training
 SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGKILL]
 long_only = pytest.mark.skipif(not LONG, reason="make attack")
 
@@ -147,7 +147,7 @@ def test_a_comparison_with_two_workers_ends_whole_and_goes_on(
 
 
 def training(folder: str = "network") -> list[object]:
-    """Ten epochs on two devices."""
+    """Twenty epochs on two devices."""
     options = ["--encoder", "small_cnn", "--binarizer", "none", "--devices", 2, "--folder", folder]
     return ["train", *SETTING, *options, *TRAINING]
 

@@ -14,6 +14,7 @@ from bitreplay import BinaryMemory, ClosedForm, GBMClassifier, Mixture
 from bitreplay.binarizers import Identity
 from bitreplay.classifier import Shard, best_of, memory_of
 from bitreplay.errors import InputError
+from bitreplay.gbm import _content
 from bitreplay.heads import _few
 from tests.memory.examples import random_memory
 
@@ -132,6 +133,7 @@ def test_a_shard_of_a_file_computes_its_own_part_of_the_head_only(
     clf.save(tmp_path / "classifier")
     bits = (X > 0).astype(int)
     expected = clf.predict(bits)
+    monkeypatch.setattr(_content, "SMALL", 0)
     fit, fitted = ClosedForm._solved, []
     monkeypatch.setattr(ClosedForm, "_solved", lambda *args: fitted.append(len(args[2])) or fit(*args))
     shards = [Shard.of(GBMClassifier.load(tmp_path / "classifier"), number, 4) for number in range(4)]

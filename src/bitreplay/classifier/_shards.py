@@ -20,7 +20,7 @@ from bitreplay.classifier._checks import by_class, check_features, check_labels
 from bitreplay.classifier._classifier import GBMClassifier
 from bitreplay.classifier._fitted import Fitted, sorted_classes
 from bitreplay.errors import InputError
-from bitreplay.heads import ClosedForm, template_of
+from bitreplay.heads import ClosedForm
 from bitreplay.memory import BinaryMemory, label_array
 
 __all__ = ["Shard", "best_of", "memory_of"]
@@ -108,7 +108,7 @@ class Shard:
         state, labels = fitted.state, fitted.state.labels
         n_shards = integer("n_shards", n_shards, 1, len(labels))
         number = integer("number", number, 0, n_shards - 1)
-        head = template_of(state.head)
+        head = state.head.decided()  # its options, computed or not
         if not isinstance(head, ClosedForm):
             raise InputError(f"only head='closed_form' can be cut into shards; this one is {head.name!r}")
         run = slice(number * len(labels) // n_shards, (number + 1) * len(labels) // n_shards)

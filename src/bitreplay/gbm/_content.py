@@ -20,6 +20,7 @@ __all__ = ["head_of", "state_content", "state_from_content"]
 Tensors = dict[str, npt.NDArray[Any]]
 BINARIZER, HEAD, FAMILIAR = "binarizer.", "head.", "familiar."
 COLDEST, HOTTEST = 1e-3, 1e6  # ours: beyond both, quotients of scores are not finite any more
+SMALL = 2**20  # ours: values of all prototypes; the head of more takes more memory than reading a file may take
 RENAMED = {"lr": "learning_rate"}  # options of heads, as 0.1.0 called them
 NO_HELP = {"strength": 0.0, "offset": 0.0}
 ADDED = {"closed_form": NO_HELP, "bayes": NO_HELP}  # options that 0.1.0 did not have, as it answered
@@ -61,7 +62,9 @@ def state_from_content(
     temperature = content["temperature"]
     if temperature is not None:
         temperature = number("temperature", temperature, COLDEST, HOTTEST)
-    fitted = deferred(head, memory, binarizer, seed, n_threads(options.n_jobs))  # it may be larger than the file
+    fitted = None
+    if sum(memory.sizes) * memory.n_features > SMALL:  # what cannot be computed is refused now, if that takes little
+        fitted = deferred(head, memory, binarizer, seed, n_threads(options.n_jobs))
     fitted = fitted or head.restore(memory, binarizer, _part(tensors, HEAD), seed)
     familiar = Familiar.from_content(content.get("held_out"), _part(tensors, FAMILIAR), memory.labels)
     return GBMState(options, binarizer, memory, fitted, seed, calls, temperature, familiar)

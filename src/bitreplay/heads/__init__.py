@@ -11,7 +11,6 @@ from bitreplay.heads._head import Scores as Scores
 from bitreplay.heads._lazy import can_wait as can_wait
 from bitreplay.heads._lazy import computed as computed
 from bitreplay.heads._lazy import deferred as deferred
-from bitreplay.heads._lazy import template_of as template_of
 from bitreplay.heads._lazy import waits as waits
 from bitreplay.heads._network import MakeModule as MakeModule
 from bitreplay.heads._network import make_layers as make_layers

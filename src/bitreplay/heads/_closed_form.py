@@ -122,8 +122,7 @@ class ClosedForm(FromMemory):
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> ClosedForm:
         """Solve for all classes of the memory: a new class changes the part they share."""
-        self.check(memory)
-        return self._solved(memory, np.arange(len(memory)))
+        return self.fit_part(memory, slice(None))
 
     def fit_part(self, memory: BinaryMemory, classes: slice) -> ClosedForm:
         """Solve for a run of classes, as they are among all classes of the memory: the shared part is that of all.
@@ -131,7 +130,10 @@ class ClosedForm(FromMemory):
         Beside it, only what is asked for is computed and kept; its scores are those that the whole head would give.
         """
         self.check(memory)
-        return self._solved(memory, np.arange(len(memory))[classes])
+        try:
+            return self._solved(memory, np.arange(len(memory))[classes])
+        except np.linalg.LinAlgError as error:
+            raise InputError(f"the closed form cannot be solved with a ridge of {self.ridge} ({error})") from None
 
     def _solved(self, memory: BinaryMemory, asked: npt.NDArray[np.intp]) -> ClosedForm:
         blend, ridge = BLEND if self.blend is None else self.blend, RIDGE if self.ridge is None else self.ridge

@@ -16,7 +16,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.heads._head import FromMemory, Head, Scores
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["Lazy", "can_wait", "computed", "deferred", "template_of", "waits"]
+__all__ = ["Lazy", "can_wait", "computed", "deferred", "waits"]
 
 
 class Lazy:
@@ -112,18 +112,13 @@ def waits(head: Head) -> bool:
     return isinstance(head, Lazy)
 
 
-def template_of(head: Head) -> Head:
-    """The head itself, or of one that waits its options: nothing is computed."""
-    return head.template if isinstance(head, Lazy) else head
-
-
 def deferred(head: Head, memory: BinaryMemory, binarizer: Binarizer, seed: int, n_threads: int) -> Head | None:
     """A head that waits; None if this one learns more than the memory knows and cannot.
 
     What can be refused is refused now. An old solution is not kept beside the one to come, and the memory is copied: it
     shares everything with the original, except that the original's owner may change it.
     """
-    template = template_of(head)
+    template = head.template if isinstance(head, Lazy) else head
     if not isinstance(template, FromMemory):
         return None
     template.check(memory)
