@@ -188,18 +188,20 @@ class Source:
         return binarizer.pack(self.features(samples))
 
 
-def learners(data: dict[str, np.ndarray], every: int, write: Callable[[str], None]) -> None:
+def learners(
+    data: dict[str, np.ndarray], every: int, kinds: list[Stream], shown: list[str], write: Callable[[str], None]
+) -> None:
     """Average (anytime) and final accuracy, memory and time of several methods along streams."""
     thin = {name: array[::every] if name.endswith("train") else array for name, array in data.items()}
     pixels = [np.zeros((len(thin[name]), 1, 1, 1), np.uint8) for name in ("y_train", "y_test")]
     dataset = from_arrays(pixels[0], thin["y_train"], pixels[1], thin["y_test"])
     tasks = make_scenario(dataset, base=50, increment=10)
-    for kind in get_args(Stream):
+    for kind in kinds:
         stream = as_stream(tasks, kind, batch=10)
         n_samples = sum(len(task.train) for task in stream) - len(stream[0].train)
         write(f"\nlearners, {kind}: 50 classes, then {n_samples} samples of all in batches of 10, {len(stream)} states")
         write(f"{'':<34}{'anytime':>9}{'final':>8}{'kbit kept':>11}{'s to learn':>12}")
-        for text in LEARNERS_SHOWN:
+        for text in shown:
             method = Specification.parse(text).make(0)
             history = evaluate(FrozenLearner(method, Source(thin)), stream)
             rates = f"{100 * metrics.average(history):9.2f}{100 * metrics.final(history):8.2f}"
@@ -266,6 +268,8 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=10_000, help="of partial_fit that are timed")
     parser.add_argument("--only", nargs="*", default=["known", "new", "small", "long", "learners", "choices", "times"])
     parser.add_argument("--every", type=int, default=5, help="learners: of training samples, use every n-th")
+    parser.add_argument("--streams", nargs="*", default=list(get_args(Stream)), help="of the learners")
+    parser.add_argument("--learners", nargs="*", default=list(LEARNERS_SHOWN))
     parser.add_argument("--output", type=Path, help="append what is shown to this file")
     parser.add_argument("--plot", type=Path, help="where to draw the time per call")
     asked = parser.parse_args()
@@ -302,7 +306,7 @@ def main() -> None:
             title = "long: 20 x 50 samples, then 9,000 single ones"
             table(title, problems(50, 450, draws=min(2, asked.draws)), 3, QUICK, write)
         if "learners" in asked.only:
-            learners(data, asked.every, write)
+            learners(data, asked.every, asked.streams, asked.learners, write)
         if "choices" in asked.only:
             choices(data, asked.draws, write)
         if "times" in asked.only:

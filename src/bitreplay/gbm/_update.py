@@ -27,7 +27,7 @@ __all__ = ["Enrolment", "Update"]
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 
-GROWN = 2  # ours: benchmarks/stream.py --choices; with 1, prototypes of five samples each are never fitted again
+GROWN = 2  # ours: benchmarks/stream.py --only choices; with 1, prototypes of five samples each are never fitted again
 
 
 @dataclass(frozen=True)
