@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,10 @@ import numpy as np
 from tests.attack.test_service import BOUNDARY, form
 from tests.browser.scenes import frames, jpeg
 from tests.service.tiny import running
+
+from bitreplay import GBMClassifier
+from bitreplay.service import ServedModel
+from bitreplay.service._moment import Image
 
 HEADERS = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
 
@@ -36,7 +41,28 @@ def timed(connection: http.client.HTTPConnection, path: str, body: bytes | None,
     return 1000 * np.percentile(seconds, [50, 95])
 
 
+def by_threads() -> None:
+    """Pictures per second of single pictures, by the number of threads that predict."""
+    pictures = [Image("", jpeg(frame)) for frame in frames("mug", 6)]
+    with tempfile.TemporaryDirectory() as folder:
+        served = ServedModel(Path(folder) / "a.bitreplay", None, GBMClassifier(random_state=0))
+        served.learn("mug", pictures)
+        print("threads: pictures/s in three rounds")
+        rates: dict[int, list[float]] = {1: [], 2: [], 4: []}
+        for _ in range(3):
+            for number in rates:
+                with ThreadPoolExecutor(number) as pool:
+                    list(pool.map(lambda _: served.predict(pictures[:1]), range(2 * number)))
+                    begun = time.perf_counter()
+                    list(pool.map(lambda _: served.predict(pictures[:1]), range(40)))
+                    rates[number].append(40 / (time.perf_counter() - begun))
+        for number, found in rates.items():
+            print(f"  {number}: " + " ".join(f"{rate:.0f}" for rate in found))
+
+
 def main() -> None:
+    print(f"load of the machine: {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
+    by_threads()
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "table.bitreplay"
         with running(model, program="tests.browser.studio") as (address, _):

@@ -295,8 +295,6 @@ def _rates(right: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Rates:
 
 def _example() -> History:
     """Two tasks, of two classes and of one, for the examples above."""
-    history = History.empty("example").append(
-        (7, 3), [[8, 2], [1, 9]], memory_bits=128, working_set_bits=0, seconds=0.1
-    )
-    table = [[6, 1, 3], [1, 8, 1], [0, 0, 5]]
-    return history.append((5,), table, memory_bits=192, working_set_bits=0, seconds=0.1)
+    one, two = [[8, 2], [1, 9]], [[6, 1, 3], [1, 8, 1], [0, 0, 5]]
+    history = History.empty("example").append((7, 3), one, memory_bits=128, working_set_bits=0, seconds=0.1)
+    return history.append((5,), two, memory_bits=192, working_set_bits=0, seconds=0.1)
