@@ -1,9 +1,10 @@
 """Motion: what a class in motion keeps beside its q-bit codes, so that single samples are not lost in rounding.
 
 A step of one sample in a hundred is far below a code of three bits. While a class is learned bit by bit, its prototypes
-are therefore kept in 16 bits, rounded without bias, with the number of samples that each has had (8 do as well up to
-500 samples, but the noise of many roundings adds up; benchmarks/stream.py). A class of so few samples that it should still get more or better
-prototypes also keeps these samples, packed. :meth:`bitreplay.BinaryMemory.settle` rounds to q bits and drops all of it.
+are therefore kept in 16 bits, rounded without bias, with the number of samples that each has had (8 bits do as well up
+to 500 samples, but the noise of many roundings adds up; benchmarks/stream.py). A class of so few samples that it should
+still get more or better prototypes also keeps these samples, packed. :meth:`bitreplay.BinaryMemory.settle` rounds to q
+bits and drops all of it.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["online_steps"]
 
 Floats = npt.NDArray[np.float64]
 
-SHARE = 16  # ours: a step takes up to 1/16 of the samples so far; one by one is no better (benchmarks/stream.py --only choices)
+SHARE = 16  # ours: a step takes up to 1/16 of the samples so far; benchmarks/stream.py --only choices: as good as 1
 NONE = 1e-9  # of a sample: a prototype that had none is where the first one puts it
 
 
