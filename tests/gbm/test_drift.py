@@ -1,4 +1,4 @@
-"""Heads that go on learning: temperature and numbers follow the scale of their scores, so that answers stay the same."""
+"""Heads that go on learning: temperature and numbers follow the scale of their scores; answers stay the same."""
 
 from dataclasses import dataclass, replace
 
