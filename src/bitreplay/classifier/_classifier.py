@@ -295,7 +295,6 @@ class GBMClassifier(NoveltyMethods, FittedAttributes, ClassifierMixin, BaseEstim
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # scikit-learn's test problem has two features. With one bit each that is four distinguishable points for three
-        # classes.
+        # scikit-learn's test problem has two features: with one bit each, four points that differ, for three classes.
         tags.classifier_tags.poor_score = self.binarizer == "thermometer" and self.p in (1, 2, 3)
         return tags
