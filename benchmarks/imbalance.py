@@ -33,7 +33,9 @@ def recalls(problem: Problem, head: Head, draw: int, together: bool) -> tuple[fl
         samples[c] = samples[c][rng.choice(len(samples[c]), FEW, replace=False)]
     width = next(iter(samples.values())).n_features
     state = GBMState.empty(GBMOptions(head=head), Identity(), Fingerprint(width), draw)
-    calls = [samples] if together else [{c: s for c, s in samples.items() if (c in small) is few} for few in (0, 1)]
+    calls = (
+        [samples] if together else [{c: s for c, s in samples.items() if (c in small) is few} for few in (False, True)]
+    )
     for call in calls:
         state = state.learned(call)
     labels = np.array(state.labels)

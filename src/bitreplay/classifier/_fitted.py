@@ -108,16 +108,23 @@ class Fitted:
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
         """Which of `classes` is best for each row, and which rows look newer than all but a share of known samples."""
         looks = self.state.looks
-        answers = [
-            (self._best(scores), looks.refused(bits, scores, share, by)) for bits, scores in self._blocks(features)
-        ]
+        with self.state.threads():
+            answers = [
+                (self._best(scores), looks.refused(bits, scores, share, by)) for bits, scores in self._blocks(features)
+            ]
         best, refused = zip(*answers, strict=True)
         return np.concatenate(best), np.concatenate(refused)
 
     def novelties(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
         """How new every row looks."""
         looks = self.state.looks
-        return np.concatenate([looks.novelties(bits, scores) for bits, scores in self._blocks(features)])
+        with self.state.threads():
+            return np.concatenate([looks.novelties(bits, scores) for bits, scores in self._blocks(features)])
+
+    def log_densities(self, features: Array | PackedBits) -> npt.NDArray[np.float64]:
+        """Log-density of every row's bits."""
+        with self.state.threads():
+            return self.state.looks.log_densities(self.bits(features))
 
     def _in_blocks(self, features: Array | PackedBits) -> Iterator[npt.NDArray[np.float64]]:
         """Scores of the same blocks."""

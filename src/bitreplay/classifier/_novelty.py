@@ -65,5 +65,4 @@ class NoveltyMethods:
         True
         """
         fitted = self._now()
-        bits = fitted.bits(check_features(X, fitted, takes_bits=self._takes_bits(fitted)))
-        return fitted.state.looks.log_densities(bits)
+        return fitted.log_densities(check_features(X, fitted, takes_bits=self._takes_bits(fitted)))

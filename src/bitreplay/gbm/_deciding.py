@@ -75,8 +75,8 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
     bits = concatenate(list(parts.held.values()))
     places = {label: place for place, label in enumerate(memory.labels)}
     targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])
-    step = max(1, -(-len(bits) * len(memory) // MOST_JUDGED))
-    if step > 1:
+    if len(bits) * len(memory) > MOST_JUDGED:
+        step = -(-len(bits) * len(memory) // MOST_JUDGED)
         bits, targets = bits[::step], targets[::step]
     head, temperature, familiar = state.head, state.temperature, state.familiar
 
@@ -96,7 +96,7 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
             head, made = scaled, fitted(scaled)
     if what.familiar:
         trial = followed(state, replace(state, memory=memory, head=made, temperature=temperature))
-        held = {label: rows[::step] for label, rows in parts.held.items() if len(rows)}
+        held = {memory.labels[place]: bits[targets == place] for place in np.unique(targets)}
         shown = trial.measured(parts.kept).looks.shown(held, parts.kept)
         familiar = replace(shown, numbers=familiar.numbers)  # those of the trial are not those of the head to come
     if what.few_options:

@@ -94,16 +94,19 @@ class Familiar:
         if n < NEEDED:
             return self
         values, weights = np.stack([novelties, doubts]), np.ones(n)
-        if self.quantiles is not None:  # they stand for the samples that they were made of
+        before = (
+            self.n_held if 2 * self.n_classes > n_classes else 0
+        )  # seen among far fewer classes, they are of no use
+        if before:  # quantiles stand for the samples that they were made of
             values = np.concatenate([values, self._single(n_classes)], axis=1)
-            weights = np.concatenate([weights, np.full(len(LEVELS), self.n_held / len(LEVELS))])
+            weights = np.concatenate([weights, np.full(len(LEVELS), before / len(LEVELS))])
         single = np.stack([quantiles_of(row, weights) for row in values])
         both = quantiles_of(_strangest(values[0], values[1], single), weights)
         kept = self.growth if growth is None else growth
         return replace(
             self,
             quantiles=np.stack([*single, both]),
-            n_held=self.n_held + n,
+            n_held=before + n,
             n_classes=n_classes,
             growth=kept,
         )

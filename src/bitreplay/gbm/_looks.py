@@ -111,10 +111,10 @@ class Looks:
         """
         seen = self._scored(held)
         novelties = self._yardstick.novelty(evidence(seen.scores, seen.densities), seen.scores.argmax(axis=1))
-        growth = None
-        if own:
+        growth, taken = None, self._taken(own or {})
+        if taken:
             counts = np.array([self.memory.count(label) for label in self.memory.labels])
-            growth = growth_of(self._scored(self._taken(own)), seen, counts, self.temperature)
+            growth = growth_of(self._scored(taken), seen, counts, self.temperature)
         return self.familiar.with_held_out(novelties, doubts(seen.scores, self.temperature), len(self.memory), growth)
 
     def _scored(self, samples: Mapping[Label, PackedBits]) -> Scored:

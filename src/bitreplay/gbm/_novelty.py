@@ -137,17 +137,17 @@ class Yardstick(NamedTuple):
         >>> Yardstick.of(numbers, {"cup": 75, "mug": 75, "jug": 5}).means[:, 0]  # 3/8 of its own, and 5/8 of all
         array([13.125, 16.875, 15.   ])
         """
-        known = np.array([numbers[label] for label in counts if label in numbers]).reshape(-1, 2, 2)
-        if not len(known):
-            raise ValueError("no class has numbers")
-        mean, spread = known[:, :, 0].mean(axis=0), np.sqrt((known[:, :, 1] ** 2).mean(axis=0))
-        spread = np.where(spread > 0, spread, 1.0)
-        all_numbers = np.tile(np.stack([mean, spread], axis=1), (len(counts), 1, 1))
-        for place, (label, count) in enumerate(counts.items()):
-            if label in numbers:
-                own = np.array(numbers[label]).reshape(2, 2)
-                all_numbers[place] += OWN_SHARE * count / (count + FADING) * (own - all_numbers[place])
-        return cls(all_numbers[:, :, 0], all_numbers[:, :, 1])
+        own = np.array([numbers.get(label, (np.nan,) * 4) for label in counts]).reshape(-1, 2, 2)
+        own[own[:, :, 1] == 0] = np.nan  # seen when there was no other class, or without density: it says nothing
+        there = ~np.isnan(own[:, :, 0])
+        n = there.sum(axis=0)
+        mean = np.where(there, own[:, :, 0], 0).sum(axis=0) / np.maximum(n, 1)
+        spread = np.sqrt(np.where(there, own[:, :, 1] ** 2, 0).sum(axis=0) / np.maximum(n, 1))
+        pooled = np.stack([mean, np.where(n > 0, spread, 1.0)], axis=1)
+        sizes = np.array(list(counts.values()), float)[:, None, None]
+        share = OWN_SHARE * sizes / (sizes + FADING)
+        values = pooled + np.where(there[:, :, None], share * (own - pooled), 0)
+        return cls(values[:, :, 0], values[:, :, 1])
 
     def novelty(self, rows: Floats, best: npt.NDArray[np.intp]) -> Floats:
         """By how many spreads samples stay behind what is expected of their best class; 0 for a typical one.

@@ -8,6 +8,7 @@ uninterrupted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -161,6 +162,10 @@ class GBMState:
         with blas_threads(n_threads(self.options.n_jobs) if len(bits) > FEW_ROWS else 1):
             return self.head.scores(bits)
 
+    def threads(self) -> AbstractContextManager[None]:
+        """As many threads of linear algebra as `n_jobs` allows."""
+        return blas_threads(n_threads(self.options.n_jobs))
+
     @cached_property
     def looks(self) -> Looks:
         """How samples look to this state: how dense, how new, how doubtful."""
@@ -170,7 +175,7 @@ class GBMState:
 
     def learned(self, samples: Samples) -> GBMState:
         """The state after samples of new classes, or more samples of known ones."""
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with self.threads():
             now = decided(self, samples)
             memory, gathered = self._remembered(samples)
             head = now.head.update(memory, self.binarizer, gathered, self._head_seed())
@@ -197,7 +202,7 @@ class GBMState:
 
     def with_memory(self, memory: BinaryMemory) -> GBMState:
         """The state with another memory, and the head that follows from it alone."""
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with self.threads():
             head = self.head.fit(memory, self.binarizer, self._head_seed())
             familiar = self.familiar.of_classes(memory.labels)
             after = replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
@@ -208,7 +213,7 @@ class GBMState:
         places = {label: place for place, label in enumerate(self.labels)}
         bits = concatenate(list(samples.values()))
         targets = np.repeat([places[label] for label in samples], [len(rows) for rows in samples.values()])
-        with blas_threads(n_threads(self.options.n_jobs)):
+        with self.threads():
             temperature = fit_temperature(self.scores(bits), targets)
             unknown = {label: rows for label, rows in samples.items() if label not in self.familiar.numbers}
             forgotten = replace(self.familiar, quantiles=None, n_held=0, n_classes=0)
