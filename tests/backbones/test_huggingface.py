@@ -13,6 +13,7 @@ from PIL import Image
 from bitreplay import GBMClassifier, ImageClassifier
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
+from bitreplay.runs import Setting
 from tests.images.problems import COLOURS, photographs
 
 transformers = pytest.importorskip("transformers")
@@ -90,3 +91,12 @@ def test_what_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (folder / "preprocessor_config.json").write_text('{"image_processor_type": "Trainer"}')
     with pytest.raises(InputError, match="cannot load"):
         Encoder.from_pretrained(f"hf:{folder}")
+
+
+def test_a_run_can_use_one(tmp_path: Path) -> None:
+    setting = Setting("digits", encoder=f"hf:{saved('vit', tmp_path / 'vit')}", accelerator="cpu")
+    assert not setting.trains
+    scenario = setting.scenario()
+    encoder = setting.make_encoder(scenario)
+    assert encoder.features(scenario.dataset.test.images[:3]).shape == (3, 16)  # grey ones become coloured
+    assert encoder.notes()["pretrained"] == f"whatever {encoder.name} was trained on"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -131,3 +132,19 @@ def test_a_file_of_features_is_not_one_of_images(tmp_path: Path) -> None:
     untaught().fit(photographs("red"), "red").classifier_.save(tmp_path / "features")
     with pytest.raises(FileFormatError, match="holds no classifier of images"):
         ImageClassifier.load(tmp_path / "features")
+
+
+def test_the_page_lists_what_is_in_the_file_and_how_weights_are_hashed(saved: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
+    images = read_file(saved)[0]["images"]
+    for key in ("encoder", "frame", "preprocessing", "times"):
+        assert f"`images.{key}" in page
+    for key in (*images["frame"], *images["preprocessing"]):
+        assert f"`{key}`" in page
+    for key in images["encoder"]:
+        assert f"`images.encoder.{key}`" in page or f"`.{key}`" in page
+    digest = hashlib.sha256()  # as the page says
+    for name, tensor in sorted(small_network().state_dict().items()):
+        digest.update(f"{name} {str(tensor.dtype).split('.')[1]} {list(tensor.shape)}\n".encode())
+        digest.update(np.ascontiguousarray(tensor.numpy()).tobytes())
+    assert images["encoder"]["weights"] == digest.hexdigest()

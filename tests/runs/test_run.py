@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bitreplay import metrics
+from bitreplay import ImageClassifier, metrics
 from bitreplay._floor.container import read_file
 from bitreplay._floor.files import part_beside
+from bitreplay.data import load_dataset
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation import History
 from bitreplay.learners import LEARNERS
@@ -292,3 +293,19 @@ def test_a_run_says_when_it_was_made_and_not_when_it_was_read(network: Path, tmp
     again = run_learner(setting, specification, 0, tmp_path)
     assert again.history is not None
     assert again.history.made == replace(made.history.made, date="1999-12-31")
+
+
+def test_gbm_leaves_a_model_that_predicts_and_learns(network: Path, tmp_path: Path) -> None:
+    run = run_learner(digits(network), Specification.parse("GBM:prototypes=2"), 0, tmp_path)
+    model = ImageClassifier.load(run.path / "model.bitreplay")
+    dataset = load_dataset("digits")
+    assert model.classes_.tolist() == sorted(dataset.class_names)
+    assert run.history is not None
+    answers = model.predict(dataset.test.images)
+    right = sum(
+        dataset.class_names[label] == answer for label, answer in zip(dataset.test.labels, answers, strict=True)
+    )
+    assert right == run.history.right[-1].sum()
+    assert len(model.partial_fit(dataset.train.images[:20], "something else").classes_) == 11
+    other = run_learner(digits(network), Specification.parse("NearestMean"), 0, tmp_path)
+    assert not (other.path / "model.bitreplay").exists()

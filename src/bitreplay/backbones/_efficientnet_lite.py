@@ -56,7 +56,7 @@ class EfficientNetLite0(nn.Module):
         return maps.mean((2, 3))
 
     def for_inference(self) -> nn.Module:
-        """The same function in fewer steps: equal to about six digits, and half as fast again."""
+        """The same function in fewer steps, equal to about five digits (`benchmarks/encoding.py`)."""
         network = self.network
         stem = _fused(network._conv_stem, network._bn0, relu6=True)
         head = _fused(network._conv_head, network._bn1, relu6=True)

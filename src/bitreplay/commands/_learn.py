@@ -31,11 +31,12 @@ def learn(
     seed: int = 0,
     weights: bool = False,
 ) -> None:
-    """Learn classes from photographs: `bitreplay learn shop.bitreplay photos/`, with a subfolder for every class.
+    """Learn classes from photographs, into a model that is one small file.
 
-    The model is created, or learns more: new classes, or further photographs of known ones. No photograph is kept. The
-    file is written when everything went well, and as a whole. Several processes may learn into one file at once: they
-    take turns, and none loses what another has learned.
+    For example: `bitreplay learn shop.bitreplay photos/`, with a subfolder for every class. The model is created, or
+    learns more: new classes, or further photographs of known ones. No photograph is kept. The file is written when
+    everything went well, and as a whole. Several processes may learn into one file at once: they take turns, and none
+    loses what another has learned.
 
     Parameters
     ----------

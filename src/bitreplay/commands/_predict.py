@@ -22,7 +22,9 @@ BLOCK = 512  # images whose answers are printed together
 
 
 def predict(model: Path, images: list[Path], *, top: int = 3, json: bool = False) -> None:
-    """Say what is on photographs: `bitreplay predict shop.bitreplay one.jpg two.jpg`.
+    """Say what is on photographs, by a model that has learned.
+
+    For example: `bitreplay predict shop.bitreplay one.jpg two.jpg`.
 
     Parameters
     ----------

@@ -32,7 +32,8 @@ def run(
     """Run one learner through the tasks of a data set.
 
     Repeating the command resumes an interrupted run, and shows a finished one at once. The result is a folder
-    with `history.json`, `log.csv`, `config.yaml`, `report.html` and, for GBM, `memory.safetensors`.
+    with `history.json`, `log.csv`, `config.yaml`, `report.html` and, for GBM, `memory.safetensors` and
+    `model.bitreplay`, which `bitreplay predict` uses and `bitreplay learn` teaches more.
 
     Parameters
     ----------

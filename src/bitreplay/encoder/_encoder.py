@@ -54,7 +54,7 @@ VERSION = 3  # of what is done to images before and in the network: another one 
 BATCH = 256  # images at once, at most; many fewer if layers are large
 # Bytes of a batch's largest layer. Ours: benchmarks/encoding.py. The C library gives blocks of more than 32 MB back to
 # the system at once and has to ask for them again, page by page.
-LARGEST_LAYER = 24 * 2**20
+LARGEST_LAYER = 20_000_000
 SAVED_EVERY = 8  # times 256 images between two notes of how far it got
 FEATURES, DONE = "features.npy", "done.json"
 

@@ -1,9 +1,9 @@
 """A run: one learner through one scenario, in a folder from which it can resume after being killed.
 
 The folder holds `config.yaml` (enough to run it again: ``bitreplay run --config``), `history.json`, `log.csv`, for
-methods with a binary memory `memory.safetensors`, and while it runs `checkpoint.safetensors`: the learner's state and
-the history up to it in one file, so that the two always match. A run without a checkpoint starts over, and ends with
-the same numbers.
+methods with a binary memory `memory.safetensors`, for GBM on a network `model.bitreplay` (which `bitreplay predict`
+uses), and while it runs `checkpoint.safetensors`: the learner's state and the history up to it in one file, so that the
+two always match. A run without a checkpoint starts over, and ends with the same numbers.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from bitreplay.evaluation import History, RunResult, evaluate
 from bitreplay.learners import Learner
 from bitreplay.report import states_csv
 from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
+from bitreplay.runs._model import write_run_model
 from bitreplay.runs._prepared import Prepared
 from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
@@ -100,6 +101,7 @@ def run_learner(
     history = evaluate(learner, scenario, start=history, train_accuracy=train_accuracy, on_state=after_state)
     if learner.memory is not None:
         learner.memory.save(folder / MEMORY)
+    write_run_model(learner, scenario.dataset, folder)
     write_text(folder / LOG, states_csv([RunResult(str(specification), seed, history)]))
     write_text(folder / HISTORY, history.to_json())
     remove_stray_parts(folder)
