@@ -20,7 +20,20 @@ from mkdocs.config import load_config
 ROOT = Path(__file__).parent.parent
 ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 ROOT_PAGES |= {"REPRODUCIBILITY.md": "reproducibility.md", "examples/own_learner/README.md": "own_learner.md"}
-PACKAGES = ("", "binarizers", "bits", "memory", "mixture", "heads", "gbm", "images", "device", "exports", "service", "data")
+PACKAGES = (
+    "",
+    "binarizers",
+    "bits",
+    "memory",
+    "mixture",
+    "heads",
+    "gbm",
+    "images",
+    "device",
+    "exports",
+    "service",
+    "data",
+)
 PACKAGES += ("backbones", "training", "encoder", "learners", "evaluation", "metrics", "report", "testing")
 LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)]*)?\))")
 

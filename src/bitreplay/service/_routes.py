@@ -46,8 +46,8 @@ class Routes:
 
     def __post_init__(self) -> None:
         self.traffic = Traffic(self.limits)
-        # One thread each: a network uses all cores, and more threads were not measurably faster (on busy cores;
-        # benchmarks/service.py, results/choices/service.txt).
+        # One thread each: a network uses all cores, and more threads were faster in some rounds and slower in others
+        # (benchmarks/service.py, results/choices/service.txt).
         self._predicting = ThreadPoolExecutor(1, "predict")
         self._predicting_many = ThreadPoolExecutor(1, "predict many")
         self._looking = ThreadPoolExecutor(LOOKING, "look")
