@@ -85,6 +85,8 @@ def at_the_page(browser: Browser, address: str, camera: Camera, **how: object) -
     try:
         page.goto(address)
         expect(page.locator("#file")).not_to_have_text("…", timeout=SLOW)
+        if "permissions" not in how:  # a camera that may be used is turned on by the page itself
+            expect(page.locator("#video")).to_be_visible(timeout=SLOW)
         yield Person(page, camera)
         assert wrong == []
     finally:
