@@ -43,7 +43,7 @@ def test_blocks_of_rows_answer_as_all_rows_do(monkeypatch, clf, n):
     expected = clf.predict(X[:n]).tolist()
     monkeypatch.setattr(_fitted, "SCORES", 100)
     monkeypatch.setattr(_fitted, "FEWEST_ROWS", 5)
-    sizes = [len(scores) for scores in clf._fitted._in_blocks(X[:n])]
+    sizes = [len(scores) for scores in clf._fitted.in_blocks(X[:n])]
     assert sum(sizes) == n
     assert sizes == {1: [1], 7: [7], 270: [12] * 22 + [6]}[n]
     assert clf.predict(X[:n]).tolist() == expected

@@ -30,7 +30,8 @@ def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path: Path, name: str
     undisturbed = run_learner(SMALL, quick(name), 1, tmp_path / "undisturbed")
     assert undisturbed.finished
     assert undisturbed.history is not None
-    assert undisturbed.history.notes == {"data": "digits", "encoder": "small_cnn, trained in every task"}
+    notes = {"data": "digits", "encoder": "small_cnn, trained in every task"}
+    assert undisturbed.history.notes == notes | {"few-shot": "30 samples of every class after task 0"}
     with pytest.raises(KeyboardInterrupt):
         run_learner(SMALL, quick(name), 1, tmp_path / "runs", on_state=stop, checkpoint_seconds=0)
     seen: list[int] = []
