@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bitreplay._kernels.warm_up import warm_up
 from bitreplay.classifier import GBMClassifier
 from bitreplay.commands._models import pictures_in
 from bitreplay.data import images_by_class
@@ -72,6 +73,7 @@ def learn(
         options = GBMClassifier(prototypes or GBMOptions.prototypes, bits or GBMOptions.bits, random_state=seed)
         clf = ImageClassifier(encoder or ENCODER, options, image_size=image_size)
         clf.encoder_  # noqa: B018  # a wrong name is refused before anything long begins
+    warm_up()  # compiling is not learning
     ready = time.perf_counter()
     features = clf.features(files, progress=True)
     encoded = time.perf_counter()
