@@ -64,6 +64,8 @@ class ClosedForm(FromMemory):
     temperature : float, optional
         By how much scores are too sure, for the empirical prior; left open, it is that of the probabilities.
 
+    Notes
+    -----
     Options that are None are chosen on held-out samples of the first call that has enough of them
     (:mod:`bitreplay.gbm`), and are 0.8, 0.05 and 0.75 until then.
 
