@@ -31,6 +31,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--busy", type=int, default=6, help="busy processes beside the tests")
+    parser.add_argument(
+        "--workers", type=int, default=4, help="of pytest; more of them have a larger share of the cores"
+    )
     parser.add_argument("tests", nargs="*", default=WAITING)
     options = parser.parse_args()
     loops = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(options.busy)]
@@ -38,7 +41,17 @@ def main() -> int:
     try:
         for number in range(1, options.runs + 1):
             begin = time.perf_counter()
-            command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", *options.tests]
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-q",
+                "-n",
+                str(options.workers),
+                "--dist",
+                "worksteal",
+                *options.tests,
+            ]
             done = subprocess.run(command, capture_output=True, text=True)
             failed += done.returncode != 0
             last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr
