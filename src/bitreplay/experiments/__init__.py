@@ -30,10 +30,7 @@ from bitreplay.experiments._ste_table import TABLE_3
 from bitreplay.experiments._tasks_table import TABLE_1_TASKS
 from bitreplay.experiments._update_cost import UPDATE_COST
 
-__all__ = [
-    "EXPERIMENTS",
-    "ExperimentName",
-]
+__all__ = ["EXPERIMENTS"]
 
 ExperimentName = Literal[  # the names below, for the command line
     "table-1",

@@ -28,18 +28,7 @@ OUTCOME = "outcome.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment as stored in its folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> outcome = Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
-    >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second"}, lambda request: outcome)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
-    >>> measured.command, measured.tables[0].shown()
-    ('bitreplay reproduce sizes --scale cpu --seeds 0', [['1', '62.0'], ['8', '66.0']])
-    """
+    """An experiment as stored in its folder."""
 
     name: str
     title: str
@@ -87,6 +76,8 @@ def write_outcome(
     ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['outcome.json', 'sizes.csv']
+    >>> measured.command, measured.tables[0].shown()
+    ('bitreplay reproduce sizes --scale cpu --seeds 0', [['1', '62.0'], ['8', '66.0']])
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / OUTCOME).unlink(missing_ok=True)
