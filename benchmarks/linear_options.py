@@ -49,7 +49,7 @@ def main() -> None:
             method = kind(**change)
             found, newest = judged(method, problem, tasks)
             default = default or found
-            told = "%+7.2f ± %.2f" % found.ahead(default) if change else ""
+            told = "{:+7.2f} ± {:.2f}".format(*found.ahead(default)) if change else ""
             name = ", ".join(f"{option} {value:g}" for option, value in change.items()) or (
                 f"default: rate {method.learning_rate:g}, decay {method.weight_decay:g}, {method.epochs} epochs"
             )
