@@ -1,8 +1,8 @@
 """Learning rate, weight decay and epochs of replay: GBM's pseudo-exemplars, and exemplars (latent replay).
 
-Held-out training samples of task 0 decide: half of its classes first, the rest in ten tasks (p = 1; GBM has K = 8 and
+Held-out training samples of task 0 decide: half of its classes first, the rest in five tasks (p = 1; GBM has K = 8 and
 q = 8, latent replay E = 20). Printed are average and final accuracy, and by how much the average differs from that of
-the defaults, with its standard error (paired by sample, mean of two seeds).
+the defaults, with its standard error (paired by sample).
 
 python benchmarks/replay_options.py --features cifar100.npz
 """
@@ -18,13 +18,13 @@ from bitreplay.heads import ClosedForm, Head, Replay
 from bitreplay.mixture import Mixture
 from problems import Judged, Problem, divided, task_0
 
-SEEDS = (0, 1)
+SEEDS = (0,)
 EXEMPLARS = 20
-VARIED: tuple[dict[str, float], ...] = (  # from the default, one at a time but for the rate with fewer epochs
-    *({"learning_rate": rate} for rate in (0.003, 0.01, 0.03, 0.1, 0.3)),
-    *({"weight_decay": decay} for decay in (1e-4, 5e-4)),
+VARIED: tuple[dict[str, float], ...] = (  # from the default, one at a time but for the rate with other epochs
+    *({"learning_rate": rate} for rate in (0.01, 0.03, 0.1, 0.3)),
+    {"weight_decay": 5e-4},
     *({"epochs": epochs} for epochs in (2, 10)),
-    *({"learning_rate": rate, "epochs": epochs} for rate in (0.03, 0.01) for epochs in (2, 10)),
+    *({"learning_rate": 0.03, "epochs": epochs} for epochs in (2, 10)),
 )
 
 
@@ -58,7 +58,7 @@ def judged(head: Head, problem: Problem, tasks: list[list[int]], made: list[Bina
 
 def main() -> None:
     problem, _ = task_0(__doc__)
-    tasks = divided(problem)
+    tasks = divided(problem, 5)
     for kind in ("GBM", "latent replay"):
         made = memories(problem, tasks, kind)
         print(f"{problem.name}: {kind}\n{'':40s}average  final  against the default")
