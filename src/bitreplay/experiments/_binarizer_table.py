@@ -28,8 +28,8 @@ PUBLISHED = {  # table 2: train and test of task 0, train and test of the final 
 ALIKE = 0.01  # sec. 4.2: "with less than 1 % difference in the performance"
 SEEDS = [0, 1, 2]
 REMARKS = (
-    "Seeds are those of the learner. There is one network per row, and retraining it would change the result too: "
-    "differences of a point between rows may come from the network rather than the binarizer.",
+    "Seeds are those of the learner. There is one network per row: the intervals allow for what another training of "
+    "both networks would have changed.",
     "Train accuracy is measured on the training samples of all classes seen, including those of old tasks, which the "
     "learner itself does not see again.",
 )
@@ -85,11 +85,11 @@ def _initial(history: History) -> float:
 def _claims(measured: Mapping[Case, MethodRuns]) -> list[Claim]:
     final = metrics.final
     least, most = min(FACTORS), max(FACTORS)
-    over = [difference(measured["thermometer", n], measured["heaviside", n], final) for n in FACTORS]
-    lost = difference(measured["thermometer", least], measured["thermometer", most], final)
-    gained = difference(measured["thermometer", most], measured["thermometer", least], _initial)
-    heaviside = [measured["heaviside", factor] for factor in FACTORS]
-    ranges = {"initial": _range(heaviside, _initial), "final": _range(heaviside, final)}
+    thermometer, heaviside = ({n: measured[name, n] for n in FACTORS} for name in BINARIZERS)
+    over = [difference(thermometer[n], heaviside[n], final, "different") for n in FACTORS]
+    lost = difference(thermometer[least], thermometer[most], final, "different")
+    gained = difference(thermometer[most], thermometer[least], _initial, "different")
+    ranges = {name: _range([*heaviside.values()], one) for name, one in (("initial", _initial), ("final", final))}
     return [
         Claim(
             "The thermometer always yields better performance than Heaviside (3 points in the final task)",
@@ -120,7 +120,7 @@ def _range(methods: list[MethodRuns], metric: Callable[[History], float]) -> Dif
     def statistic(view: View) -> Floats:
         return np.asarray(np.ptp([[metric(view(history)) for history in one.histories] for one in methods], axis=0))
 
-    return difference_of(statistic)
+    return difference_of(statistic, "different", "state")
 
 
 def _by_factor(differences: list[Difference]) -> str:

@@ -129,10 +129,10 @@ def _accuracy(state: int, history: History) -> float:
 
 def _claims_groups(method: MethodRuns) -> list[Claim]:
     histories = method.histories
-    gaps = difference_of(lambda view: [_mean_gap(view(history)) for history in histories])
+    gaps = difference_of(lambda view: [_mean_gap(view(history)) for history in histories], kind="gap")
     above = [metrics.init_past_new(history) for history in method.histories]
     new, past = (np.mean([getattr(groups, name) for groups in above], axis=0)[2:] for name in ("new", "past"))
-    prior = difference_of(lambda view: [_mean_priority(view(history)) for history in histories])
+    prior = difference_of(lambda view: [_mean_priority(view(history)) for history in histories], kind="priority")
     most = max(float(np.max((groups.init - groups.past)[2:])) for groups in above)
     return [
         Claim(

@@ -138,7 +138,8 @@ def _made(histories: Sequence[History], seconds: float) -> dict[str, Any]:
 def _claim(content: Mapping[str, Any]) -> Claim:
     """A claim as stored; 0.1.0 stored the decision without its probability."""
     if "verdict" in content:
-        verdict = Verdict(**content["verdict"])
+        stored = content["verdict"]
+        verdict = Verdict(**{**stored, "noises": tuple(stored.get("noises", ()))})
         if not isinstance(verdict.p, int | float):
             raise TypeError("p is not a number")
         return Claim(content["paper"], content["measured"], verdict)

@@ -18,12 +18,15 @@ from bitreplay.experiments._difference import Difference, difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, published
+from bitreplay.experiments._retraining import Networks
+from bitreplay.experiments._stopped import STOPPED, stopped
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import COMPARISONS, Scale, Setting
 
 __all__ = ["TABLE_1", "main_table"]
 
+FINE_TUNED = "FullFineTuning"
 SINGLE = ("PASS", "IL2A", "FeTrIL", ONE + HEAVISIDE)  # K = 1 in table 1, besides GBM^T_1
 FAMILIES = {  # the categories of table 1; GBM with one prototype and with eight is one here
     "replay": ("iCaRL", "EEIL", "LUCIR"),
@@ -85,17 +88,63 @@ def main_table(request: Request, learners: Sequence[str] | None = None) -> Outco
             one = run.result()
             results.append(RunResult(one.name + HEAVISIDE, one.seed, one.history))
         name = f"{dataset}, T = {tasks}" if varied else f"{tasks_in_words(results[0].history.task_sizes)} classes"
-        columns.append(_Column(name, results, published(dataset, tasks)))
+        columns.append(_Column(name, [*results, *_stopped(results)], published(dataset, tasks)))
+    over = [_over_stopping(column) for column in columns]
     details = [
-        methods_table(column.results, f"methods-{number}", column.name, column.published if scale == "paper" else None)
-        for number, column in enumerate(columns)
+        methods_table(
+            column.results,
+            f"methods-{number}",
+            f"{column.name}; init, past and new: accuracy in the end on classes of task 0, of later tasks, of the last",
+            column.published if scale == "paper" else None,
+            gains,
+        )
+        for number, (column, gains) in enumerate(zip(columns, over, strict=True))
     ]
     tables = [_families(columns), *details]
     return Outcome(
         [_all_columns(columns), *tables] if scale == "paper" else tables,
         claims=_claims(columns),
-        remarks=REMARKS[scale],
+        remarks=(*map(_about_stopping, columns, over), *REMARKS[scale]),
     )
+
+
+def _stopped(results: Sequence[RunResult]) -> list[RunResult]:
+    """The network of fine-tuning, had it stopped after task 0."""
+    return [RunResult(STOPPED, one.seed, stopped(one.history)) for one in results if one.name == FINE_TUNED]
+
+
+def _over_stopping(column: _Column) -> dict[str, Difference]:
+    """How much better every method is than stopping after task 0."""
+    methods = column.methods
+    still = methods[STOPPED]
+    return {
+        name: difference(method, still, networks=_networks(method, still))
+        for name, method in methods.items()
+        if name != STOPPED
+    }
+
+
+def _about_stopping(column: _Column, over: Mapping[str, Difference]) -> str:
+    """Which methods are worse than that, and which may be."""
+    worse = [name for name, gain in over.items() if gain.verdict.holds is False]
+    unsure = [name for name, gain in over.items() if gain.verdict.holds is None]
+    told = f"below it: {', '.join(worse) or 'none'}" + (f"; not certainly above: {', '.join(unsure)}" if unsure else "")
+    reached = points(_average(column.methods[STOPPED]))
+    return (
+        f"{column.name}: a network that stops after task 0 and never answers with another class reaches {reached} % on "
+        f"average ({told}; 95 %, each by itself)."
+    )
+
+
+def _networks(one: MethodRuns, other: MethodRuns) -> Networks:
+    """Whether two methods stand on the same network: a frozen one, or one that they train with every seed."""
+    frozen = LEARNERS.on_frozen_encoders()
+    own = [method.histories[0].learner not in frozen for method in (one, other)]
+    if not any(own) and one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE):
+        return "same"
+    if not any(own) or len(one.seeds) == 1:
+        return "different"
+    return "by seed" if all(own) else "one side"
 
 
 def _all_columns(columns: Sequence[_Column]) -> Table:
@@ -152,7 +201,7 @@ def _better(paper: str, columns: Sequence[_Column], better: str, rivals: Sequenc
     measured, verdicts = [], []
     for column in columns:
         rival = column.best(rivals)
-        gain = difference(column.methods[better], rival)
+        gain = difference(column.methods[better], rival, networks=_networks(column.methods[better], rival))
         measured.append(f"{column.name}: {gain}" + (f" against {rival.name}" if len(rivals) > 1 else ""))
         if column in said:
             verdicts.append(gain.verdict)
@@ -165,9 +214,10 @@ def _families_claim(columns: Sequence[_Column]) -> Claim:
     for column in columns:
         ours, theirs = _order(column), _published_order(column)
         best = [column.best(FAMILIES[family]) for family in theirs]
-        gaps = [difference(one, other) for one, other in pairwise(best)]
+        gaps = [difference(one, other, networks=_networks(one, other)) for one, other in pairwise(best)]
         told = [f"{family} {points(_average(column.best(FAMILIES[family])))}" for family in ours]
-        measured.append(f"{column.name}: {' > '.join(told)}")
+        apart = [f"{one} over {other} {gap}" for (one, other), gap in zip(pairwise(theirs), gaps, strict=True)]
+        measured.append(f"{column.name}: {' > '.join(told)}; {', '.join(apart)}")
         verdicts.append(all_hold(gap.verdict for gap in gaps))
     paper = "The best of each family: GBM, prototypes, replay, regularization (GBM second on TinyImageNet with T = 5)"
     return Claim(paper, "; ".join(measured), all_hold(verdicts))
@@ -179,8 +229,9 @@ def _over_fine_tuning(columns: Sequence[_Column]) -> Claim:
     for column in columns:
         for name, method in column.methods.items():
             if method.bound is None:
-                bound = "FineTuning" if name.partition(":")[0] in LEARNERS.on_frozen_encoders() else "FullFineTuning"
-                gains[f"{name} ({column.name})"] = difference(method, column.methods[bound])
+                bound = "FineTuning" if name.partition(":")[0] in LEARNERS.on_frozen_encoders() else FINE_TUNED
+                lower = column.methods[bound]
+                gains[f"{name} ({column.name})"] = difference(method, lower, networks=_networks(method, lower))
     least = min(gains, key=lambda name: gains[name].mean)
     paper = "Every method is better than fine-tuning, which does nothing against forgetting (implied by table 1)"
     return Claim(paper, f"least: {gains[least]}, {least}", all_hold(gain.verdict for gain in gains.values()))

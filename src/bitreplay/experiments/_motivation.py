@@ -140,20 +140,21 @@ def _claims(bits: Mapping[int, PackedBits], frequencies: Floats, likelihoods: Fl
     chance = (len(bits) - 1) / (sum(map(len, bits.values())) - 1)  # what labels dealt at random explain on average
     flips = 2 * (frequencies * (1 - frequencies)).mean(axis=0)
     steady = (np.minimum(frequencies, 1 - frequencies) <= STEADY).mean()
-    gain = Difference((likelihoods[:, 1] - likelihoods[:, 0]).tolist())
+    gain = Difference((likelihoods[:, 1] - likelihoods[:, 0]).tolist(), over="classes")
+    over_chance = Difference((explained - chance).tolist(), over="bits")
     better = int((likelihoods[:, 1] > likelihoods[:, 0]).sum())
     return [
         Claim(
             "binary features cluster by class, with some features having higher flip rates",
             f"the class explains {100 * explained.mean():.0f} % of the variance of the bits ({100 * chance:.1f} % by "
-            f"chance); {100 * steady:.0f} % of the bits of a class are steady; flip rates of bits range from "
-            f"{100 * flips.min():.0f} to {100 * flips.max():.0f} %",
-            Difference((explained - chance).tolist()).verdict,
+            f"chance; above it by {over_chance}); {100 * steady:.0f} % of the bits of a class are steady; flip rates "
+            f"range from {100 * flips.min():.0f} to {100 * flips.max():.0f} %",
+            over_chance.verdict,
         ),
         Claim(
             "a class has modes, which a single prototype does not capture",
-            f"K = 8 changes the log-likelihood of a test sample by {gain.mean:+.1f} nats (standard error over classes "
-            f"{gain.error:.1f}); it is better in {better} of {len(bits)} classes",
+            f"K = 8 changes the log-likelihood of a test sample by {gain.text(' nats', 1)}; it is "
+            f"better in {better} of {len(bits)} classes",
             gain.verdict,
         ),
     ]

@@ -142,37 +142,41 @@ def _by_class(measured: Sequence[Sampled], names: Sequence[str]) -> Table:
 
 
 def _claim_fall(measured: Sampled) -> Claim:
-    fall = Difference(measured.falls("drawn").tolist())
+    fall = Difference(measured.falls("drawn").tolist(), over="classes")
     return Claim(
         f"the Frobenius distance falls by a third (33 %) from K = 1 to K = 8 (p = {measured.p})",
-        f"by {100 * fall.mean:.0f} % (standard error {100 * fall.error:.1f}, {len(measured.bits)} classes), without "
-        f"sampling noise by {100 * measured.falls('exact').mean():.0f} %",
+        f"by {fall.text(' %').removeprefix('+')} in {len(measured.bits)} classes, without sampling noise by "
+        f"{100 * measured.falls('exact').mean():.0f} %",
         fall.reaches(PUBLISHED),
     )
 
 
 def _claim_nearest(measured: Sequence[Sampled]) -> Claim:
     """What t-SNE shows visually: whether pseudo-exemplars lie where the samples are."""
+    fewer = [
+        Difference((each.values("nearest_1") - each.values("nearest_8")).tolist(), over="classes") for each in measured
+    ]
     words = (
         f"{100 * each.values('nearest_1').mean():.2f} % with K = 1, {100 * each.values('nearest_8').mean():.2f} % with "
-        f"K = 8 (p = {each.p})"
-        for each in measured
+        f"K = 8 (p = {each.p}: {less})"
+        for each, less in zip(measured, fewer, strict=True)
     )
     return Claim(
         "pseudo-exemplars cover the samples better with K = 8 than with K = 1, even when p = 4",
         f"a sample differs from the nearest pseudo-exemplar in {' and '.join(words)} of its bits",
-        all_hold(
-            Difference((each.values("nearest_1") - each.values("nearest_8")).tolist()).verdict for each in measured
-        ),
+        all_hold(less.verdict for less in fewer),
     )
 
 
 def _claim_apart(measured: Sequence[Sampled]) -> Claim:
     words, verdicts = [], []
     for each in measured:
-        initial, incremental = (Difference(_between(each.bits, own)) for own in (each.initial, each.incremental))
-        words.append(f"{initial.mean:.2f} and {incremental.mean:.2f} (p = {each.p})")
-        verdicts.append(initial.minus(incremental))
+        initial, incremental = (
+            Difference(_between(each.bits, own), over="classes") for own in (each.initial, each.incremental)
+        )
+        farther = initial.minus(incremental)
+        words.append(f"{initial.mean:.2f} and {incremental.mean:.2f} (p = {each.p}: {farther.text('', 1)})")
+        verdicts.append(farther.verdict)
     return Claim(
         "incremental classes are closer to each other than initial ones",
         f"distance from a class's mean to those of the others, initial and incremental: {'; '.join(words)}",
