@@ -6,6 +6,7 @@ network was trained with or, if they are dropped, those that every learner calib
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,12 +17,20 @@ from bitreplay.errors import InputError
 from bitreplay.learners import Uses
 from bitreplay.training import NETWORK, TrainedNetwork
 
-__all__ = ["PLAIN", "PLAIN_FOLDER", "encoder_of", "given_encoder"]
+__all__ = ["PLAIN", "content_hash", "encoder_of", "given_encoder"]
 
 PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
 NOT_PLAIN = "after its phase with a thermometer: no plain network available"
 CALIBRATED = "its own thresholds dropped, others calibrated on task 0"
+
+
+def content_hash(folder: Path) -> str:
+    """SHA-256 of a network's files: the same wherever the folder is."""
+    digest = hashlib.sha256((folder / NETWORK).read_bytes())
+    plain = folder / PLAIN_FOLDER / NETWORK
+    digest.update(plain.read_bytes() if plain.is_file() else b"")
+    return digest.hexdigest()
 
 
 def given_encoder(folder: Path, scenario: Scenario, uses: Uses, device: str, *, calibrated: bool) -> Encoder:

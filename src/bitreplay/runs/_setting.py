@@ -5,7 +5,6 @@ All learners of a comparison share one setting, and with it the decoded images, 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from bitreplay.data import Scenario, as_stream, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
-from bitreplay.runs._given import PLAIN, PLAIN_FOLDER, encoder_of, given_encoder
+from bitreplay.runs._given import PLAIN, content_hash, encoder_of, given_encoder
 from bitreplay.runs._protocols import protocol_options
 from bitreplay.training import (
     NETWORK,
@@ -223,10 +222,7 @@ class Setting:
         what = {name: value for name, value in given.items() if value not in LATER.get(name, ())}
         name = self.encoder_name
         if name not in BACKBONES and not name.startswith(HF):
-            digest = hashlib.sha256((Path(name) / NETWORK).read_bytes())
-            plain = Path(name) / PLAIN_FOLDER / NETWORK
-            digest.update(plain.read_bytes() if plain.is_file() else b"")
-            name = digest.hexdigest()
+            name = content_hash(Path(name))
         return {**what, "encoder": options_text(name, self._encoder[1])}
 
     def notes(self) -> dict[str, str]:
@@ -253,22 +249,20 @@ class Setting:
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
         """The encoder's network after training on task 0, from the cache if already trained."""
         self.check_trains()
+        where = {"folder": folder, "accelerator": self.accelerator, "devices": self.devices, "progress": progress}
+        return train_base(scenario[0], self.encoder_name, self.training_options, **self.how_trained(), **where)
+
+    def how_trained(self) -> dict[str, Any]:
+        """What a training is called with, besides task 0, backbone and options, that determines the network."""
         trained_with = "thermometer" if self.binarizer == "calibrated" else self.binarizer
-        return train_base(
-            scenario[0],
-            self.encoder_name,
-            self.training_options,
-            backbone_options=self.backbone_options,
-            binarizer="native" if self._is_binary and trained_with == "thermometer" else trained_with,
-            p=self.p,
-            f=self.f,
-            seed=self.training_seed,
-            folder=folder,
-            accelerator=self.accelerator,
-            devices=self.devices,
-            precision=self.precision,
-            progress=progress,
-        )
+        return {
+            "backbone_options": self.backbone_options,
+            "binarizer": "native" if self._is_binary and trained_with == "thermometer" else trained_with,
+            "p": self.p,
+            "f": self.f,
+            "seed": self.training_seed,
+            "precision": self.precision,
+        }
 
     def training_context(self) -> TrainingContext:
         """The network for methods that train their own: the encoder's, or the one the preset is made for."""
