@@ -61,8 +61,8 @@ def about_network(request: Request) -> list[str]:
     told = f"; test accuracy on these classes: {', '.join(reached)}" if reached else ""
     return [
         f"On a network trained before and given with --network: {network.backbone_name}, {len(network.classes)} "
-        f"classes in task 0, {words}{told} (SHA-256 {content_hash(request.network)[:12]}). Nothing was trained for this "
-        "outcome; what needs other networks is left out."
+        f"classes in task 0, {words}{told} (SHA-256 {content_hash(request.network)[:12]}). Nothing was trained for "
+        "this outcome; what needs other networks is left out."
     ]
 
 

@@ -65,8 +65,8 @@ REMARKS = (
     "are compared with p quantiles of task 0's features. Random projection: Heaviside bits of an untrained projection "
     "to p times as many values, compared with their medians in task 0. No later task changes a threshold.",
     "Blend and ridge of the closed form and the posterior's clamp are chosen on a fifth of task 0's training samples; "
-    "p, K and q are all shown. The claims are ours. Their p = 2, K = 16, q = 4 comes from a prototype that was measured "
-    "on the same test images with ResNet-18: neighbouring rows show how much depends on that choice.",
+    "p, K and q are all shown. The claims are ours. Their p = 2, K = 16, q = 4 comes from a prototype that was "
+    "measured on the same test images with ResNet-18: neighbouring rows show how much depends on that choice.",
     "Seeds are those of the learner; other methods involve no randomness, and use the features of the same network.",
 )
 
