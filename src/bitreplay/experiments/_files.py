@@ -61,6 +61,7 @@ def write_outcome(
     seeds: Sequence[int] | None,
     seconds: float,
     runs: Iterable[RunFolder] = (),
+    network: Path | None = None,
 ) -> Measured:
     """Write all results; the JSON file last, so that a folder that has one is complete.
 
@@ -86,7 +87,6 @@ def write_outcome(
     for drawing in outcome.drawings:
         write_text(folder / f"{drawing.name}.svg", svg(drawing.figure))
         write_bytes(folder / f"{drawing.name}.png", png(drawing.figure))
-    words = ["bitreplay", "reproduce", name, "--scale", scale]
     histories = {run.path: run.history for run in runs if run.history is not None}.values()
     content = {
         "name": name,
@@ -94,7 +94,7 @@ def write_outcome(
         "shows": experiment.shows,
         "scale": scale,
         "seeds": None if seeds is None else list(seeds),
-        "command": " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])]),
+        "command": command_of(name, scale, seeds, network),
         **_made(list(histories), seconds),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
@@ -103,6 +103,19 @@ def write_outcome(
     }
     write_text(folder / OUTCOME, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return read_outcome(folder / OUTCOME)
+
+
+def command_of(name: str, scale: str, seeds: Sequence[int] | None, network: Path | None = None) -> str:
+    """The command that makes an outcome; a network given is named by its folder, wherever that is.
+
+    Examples
+    --------
+    >>> command_of("table-4", "full", [0, 1], Path("networks/b50"))
+    'bitreplay reproduce table-4 --scale full --network b50 --seeds 0 1'
+    """
+    words = ["bitreplay", "reproduce", name, "--scale", scale]
+    words += [] if network is None else ["--network", network.resolve().name]
+    return " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])])
 
 
 def read_outcome(path: Path) -> Measured:
