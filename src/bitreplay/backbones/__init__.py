@@ -13,13 +13,15 @@ from bitreplay.backbones._huggingface import hf_backbone as hf_backbone
 from bitreplay.backbones._huggingface import hf_preprocessing as hf_preprocessing
 from bitreplay.backbones._preprocessing import Preprocessing
 from bitreplay.backbones._quicknet import QuickNet
-from bitreplay.backbones._quicknet import QuickNetTail as QuickNetTail
+from bitreplay.backbones._quicknet_v02 import QuickNetV02
+from bitreplay.backbones._quicknet_v02 import missing_v02 as missing_v02
 from bitreplay.backbones._quicknet_weights import PUBLISHED as PUBLISHED
 from bitreplay.backbones._quicknet_weights import fetch_quicknet
 from bitreplay.backbones._quicknet_weights import missing_weights as missing_weights
 from bitreplay.backbones._resnet import BasicBlock as BasicBlock
 from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
+from bitreplay.backbones._tapped import QuickNetTail as QuickNetTail
 
 __all__ = [
     "BACKBONES",
@@ -29,6 +31,7 @@ __all__ = [
     "HFVision",
     "Preprocessing",
     "QuickNet",
+    "QuickNetV02",
     "ResNet",
     "SmallCNN",
     "build_backbone",
