@@ -38,7 +38,8 @@ class QuickNetV02(TappedNetwork):
     Parameters
     ----------
     blocks : sequence of 4 int
-        Residual blocks of the four sections; between two of them, a binary convolution of stride 2 doubles the channels.
+        Residual blocks of the four sections. Between two of them, a binary convolution of stride 2 doubles the
+        channels.
     width : int
         Channels of the first section, a multiple of 8.
     tap : int

@@ -1,6 +1,7 @@
 """A network with a tap in its middle: F is what comes before it, and what follows can be trained as G.
 
-This is what all QuickNets share (sec. 5.1 of the paper): images → **features at the tap** → bits → memory → **the tail**.
+This is what all QuickNets share (sec. 5.1 of the paper): images → **features at the tap** → bits → memory → **the
+tail** → class.
 """
 
 from __future__ import annotations

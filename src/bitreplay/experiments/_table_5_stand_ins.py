@@ -1,7 +1,7 @@
 """Stand-ins for table 5 (sec. 5.1): its methods on other data and a smaller QuickNet, whose tap gives bits.
 
-CORe50 and QuickNetLarge's weights are not always at hand. ETH-80 is alike (things from all sides, a category at a time),
-and CIFAR-100 is larger; QuickNet v0.2 is of the same family. So the paper's claims, which are about CORe50, stay
+CORe50 and QuickNetLarge's weights are not always at hand. ETH-80 is alike (things from all sides, a category at a
+time), and CIFAR-100 is larger; QuickNet v0.2 is of the same family. The paper's claims, which are about CORe50, stay
 inconclusive here: what is measured stands beside them.
 """
 
@@ -137,7 +137,7 @@ def _difference(plan: Plan, one: Sequence[MethodRuns], other: Sequence[MethodRun
 
     def finals(methods: Sequence[MethodRuns], view: View) -> Floats:
         values = np.array([[metrics.final(view(history)) for history in method.histories] for method in methods])
-        return values.mean(1) if len(methods) > 1 else values[0]
+        return np.asarray(values.mean(1) if len(methods) > 1 else values[0], dtype=np.float64)
 
     def statistic(view: View) -> Floats:
         return finals(one, view) - finals(other, view)
@@ -185,25 +185,25 @@ ETH = {"dataset": "eth80", "sizes": [2, 1, 1, 1, 1, 1, 1]}
 CIFAR = {"dataset": "cifar100", "tasks": 10}
 LINEAR, TAIL = ("linear", ["architecture=linear"]), ("rest of the network", ["architecture=quicknet_tail"])
 STAND_IN = (
-    "A stand-in for table 5: neither CORe50 nor QuickNetLarge, but {data} and larq-zoo's QuickNet v0.2, which is smaller; "
-    "its weights have seen ImageNet. The paper's claims are about other data, so they are inconclusive here."
+    "A stand-in for table 5: neither CORe50 nor QuickNetLarge, but {data} and larq-zoo's QuickNet v0.2, which is "
+    "smaller; its weights have seen ImageNet. The paper's claims are about other data, so they are inconclusive here."
 )
 TAP = (
-    "Bits are the signs that {tap} convolution of the last section sees, 512 x {side} x {side} of them. G linear is one "
-    "layer on them; the rest of the network is {rest}, the average over the image and a new last layer. The file has "
-    "only the signs of binary weights: their latent values start at ±0.1."
+    "Bits are the signs that {tap} convolution of the last section sees, 512 x {side} x {side} of them. G linear is "
+    "one layer on them; the rest of the network is {rest}, the average over the image and a new last layer. The file "
+    "has only the signs of binary weights: their latent values start at ±0.1."
 )
 TAPS = {
     "cpu": TAP.format(tap="the third and last binary", side=4, rest="one binary convolution"),
     "paper": TAP.format(tap="the first binary", side=7, rest="three binary convolutions"),
 }
 OBJECT_ERRORS = (
-    "Test samples are 41 views each of three objects per category that were never learned. Intervals come from the class "
-    "orders and from leaving out one object of every category at a time: views of an object are not independent."
+    "Test samples are 41 views each of three objects per category that were never learned. Intervals come from the "
+    "class orders and from leaving out one object of every category at a time: views of an object are not independent."
 )
 EPOCHS = (
-    "Training is short: {words}. No option was chosen on these data; learning rates are the library's own for signs and "
-    "for QuickNet's tail."
+    "Training is short: {words}. No option was chosen on these data; learning rates are the library's own for signs "
+    "and for QuickNet's tail."
 )
 
 ETH_PLANS: dict[Scale, Plan] = {
@@ -224,8 +224,8 @@ ETH_PLANS: dict[Scale, Plan] = {
             STAND_IN.format(data="ETH-80"),
             TAPS["cpu"],
             EPOCHS.format(
-                words="at least 100 steps of 128 samples a task for the linear layer (five epochs), one epoch in batches "
-                "of 32 for the rest of the network, which is run with one seed and some of the rows only"
+                words="at least 100 steps of 128 samples a task for the linear layer (five epochs), one epoch in "
+                "batches of 32 for the rest of the network, which is run with one seed and some of the rows only"
             ),
             OBJECT_ERRORS,
         ],
