@@ -12,12 +12,15 @@ from bitreplay.backbones._huggingface import HFPreprocessing as HFPreprocessing
 from bitreplay.backbones._huggingface import hf_backbone as hf_backbone
 from bitreplay.backbones._preprocessing import Preprocessing
 from bitreplay.backbones._quicknet import QuickNet
+from bitreplay.backbones._quicknet_v02 import QuickNetV02 as QuickNetV02
+from bitreplay.backbones._quicknet_v02 import missing_v02 as missing_v02
 from bitreplay.backbones._quicknet_weights import PUBLISHED as PUBLISHED
 from bitreplay.backbones._quicknet_weights import fetch_quicknet
 from bitreplay.backbones._quicknet_weights import missing_weights as missing_weights
 from bitreplay.backbones._resnet import BasicBlock as BasicBlock
 from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN as SmallCNN
+from bitreplay.backbones._tapped import QuickNetTail as QuickNetTail
 
 __all__ = [
     "BACKBONES",

@@ -30,6 +30,7 @@ from bitreplay.experiments._page import experiments_page as experiments_page
 from bitreplay.experiments._pareto import PARETO
 from bitreplay.experiments._samples_figure import FIGURE_5
 from bitreplay.experiments._ste_table import TABLE_3
+from bitreplay.experiments._table_5_stand_ins import TABLE_5_STAND_INS
 from bitreplay.experiments._tasks_table import TABLE_1_TASKS
 from bitreplay.experiments._thresholds import THRESHOLDS
 from bitreplay.experiments._update_cost import UPDATE_COST
@@ -43,6 +44,8 @@ ExperimentName = Literal[  # the names below, for the command line
     "table-3",
     "table-4",
     "table-5",
+    "table-5-eth80",
+    "table-5-cifar100",
     "figure-1",
     "figure-4",
     "figure-5",
@@ -64,6 +67,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table-3": TABLE_3,
     "table-4": TABLE_4,
     "table-5": TABLE_5,
+    **TABLE_5_STAND_INS,
     "figure-1": FIGURE_1,
     "figure-4": FIGURE_4,
     "figure-5": FIGURE_5,

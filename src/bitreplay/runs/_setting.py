@@ -53,7 +53,7 @@ class Setting:
     image_size : int, optional
         Decode images to squares with sides of this many pixels.
     every : int
-        Of CORe50's videos, use every n-th frame.
+        Of CORe50's videos, use every n-th frame; of other data sets, every n-th training sample of each class.
     protocol : {"few-shot"}, optional
         A division into tasks by name. `few-shot`: 5 samples of every class after task 0; CIFAR-100 in 60 + 8 x 5
         classes, TinyImageNet in 100 + 10 x 10. It sets base, increment and samples_per_class.
