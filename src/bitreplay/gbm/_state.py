@@ -37,6 +37,7 @@ Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
 FEW_ROWS = 8  # ours: products of so few rows are fastest with one thread, and to ask joblib takes as long as they do
+LARGE = 2**25  # ours: values of all prototypes, whose closed form takes 150 MB (benchmarks/scale.py)
 SINGLE = 5  # ours: new classes of fewer samples, as they come from streams, do not ask for a new head at once
 
 
@@ -201,12 +202,18 @@ class GBMState:
     def _followed(self, head: Head, memory: BinaryMemory, samples: Samples) -> Head:
         """The head after learning: at once if there is a new class of some size, else when it is first asked."""
         small = all(label in self.memory or len(bits) < SINGLE for label, bits in samples.items())
-        if small and self.options.update == "online":
-            threads = n_threads(self.options.n_jobs)
-            later = deferred(head, memory, self.binarizer, self._head_seed(), threads)
-            if later is not None:
-                return later
-        return head.update(memory, self.binarizer, samples, self._head_seed())
+        waiting = self._deferred(head, memory, (small and self.options.update == "online") or self._is_large)
+        return waiting or head.update(memory, self.binarizer, samples, self._head_seed())
+
+    def _deferred(self, head: Head, memory: BinaryMemory, is_wanted: bool) -> Head | None:
+        """The head of a memory, to be computed when it is first asked, if that is wanted and the head can wait."""
+        threads = n_threads(self.options.n_jobs)
+        return deferred(head, memory, self.binarizer, self._head_seed(), threads) if is_wanted else None
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether two heads of this size are too many: then the next one is not computed before this one is gone."""
+        return len(self.memory) > 0 and sum(self.memory.sizes) * self.memory.n_features > LARGE
 
     def settled(self) -> GBMState:
         """The state with all classes at rest: codes of q bits are all that is kept of them."""
@@ -233,7 +240,8 @@ class GBMState:
     def with_memory(self, memory: BinaryMemory) -> GBMState:
         """The state with another memory, and the head that follows from it alone."""
         with self.threads():
-            head = self.head.fit(memory, self.binarizer, self._head_seed())
+            waiting = self._deferred(self.head, memory, self._is_large)
+            head = waiting or self.head.fit(memory, self.binarizer, self._head_seed())
             familiar = self.familiar.of_classes(memory.labels)
             after = replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
             return followed(self, after) if self.options.calibrate else after

@@ -26,7 +26,7 @@ from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
-from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength, with_references
+from bitreplay.heads._few import LARGE, OFFSET, STRENGTH, lend_strength, with_references
 from bitreplay.heads._from_memory import Generative
 from bitreplay.heads._head import Scores
 from bitreplay.heads._moments import Blocks, Moments, gram
@@ -139,15 +139,18 @@ class ClosedForm(Generative):
         solve = _solver(blocks, blend, ridge)
         weights = np.empty((1 + widest, len(wanted), n_features), np.float32)
         offsets = np.empty((1 + widest, len(wanted)))
-        means = np.empty((len(wanted), n_features), blocks.dtype)
+        helped = self.strength > 0 and (counts[wanted] < LARGE).any()  # else nobody asks for means
+        means = np.empty((len(wanted) if helped else 0, n_features), blocks.dtype)
         for block in blocks:
             begin, end = np.searchsorted(wanted, (block.classes.start, block.classes.stop))
             if begin < end:
                 into, own = slice(begin, end), wanted[begin:end] - block.classes.start
-                means[into] = block.means[own]
+                if helped:
+                    means[into] = block.means[own]
                 _write_rows(block, own, solve, blend, weights[:, into], offsets[:, into])
-        offset = OFFSET if self.offset is None else self.offset
-        lend_strength(weights, offsets, means, counts[wanted], self.strength, offset)
+        if helped:
+            offset = OFFSET if self.offset is None else self.offset
+            lend_strength(weights, offsets, means, counts[wanted], self.strength, offset)
         offsets[0] += self.log_prior(memory)[wanted]
         if len(wanted) > len(asked):
             kept = np.searchsorted(wanted, asked)
