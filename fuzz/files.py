@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,9 @@ def fuzz(number: int) -> None:
 
     def execute(raw: bytes) -> None:
         path.write_bytes(raw)
-        loads = survives(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            loads = survives(path)
         if loads:
             whole.append(raw)
         counts["loaded"] += loads

@@ -16,6 +16,7 @@ from bitreplay.data._load import load_dataset
 from bitreplay.data._scenario import Scenario, Task, make_scenario
 from bitreplay.data._stream import Stream as Stream
 from bitreplay.data._stream import as_stream
+from bitreplay.data._torch_dataset import from_torch
 
 __all__ = [
     "ImageDataset",
@@ -25,6 +26,7 @@ __all__ = [
     "as_stream",
     "available",
     "from_arrays",
+    "from_torch",
     "load_dataset",
     "make_scenario",
 ]
