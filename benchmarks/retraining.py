@@ -1,8 +1,9 @@
 """How much results change when the network is trained again: the noise that one network cannot show.
 
 One small setting (50 classes of CIFAR-100 in 25 + 5 x 5; the slim ResNet-18 of tables 2 and 3 at 16 px, four epochs
-and one with the thermometer, p = 1) with several seeds of the network's training, and one of the learners. Printed are standard deviations over the networks: of accuracies (methods on different networks), of differences between methods
-(on the same network), and of what the phases of training add. The verdicts of the experiments use them
+and one with the thermometer, p = 1) with several seeds of the network's training, and one of the learners. Printed are
+standard deviations over the networks: of accuracies (methods on different networks), of differences between methods (on
+the same network), and of what the phases of training add. The verdicts of the experiments use them
 (`src/bitreplay/experiments/_retraining.py`).
 
 BITREPLAY_DATA=datasets python benchmarks/retraining.py --output runs/retraining > results/choices/retraining.txt

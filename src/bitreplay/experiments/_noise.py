@@ -45,7 +45,7 @@ def margin(noises: Collection[Noise], level: float) -> float:
     Examples
     --------
     >>> round(margin([Noise(1.0, 2)], 0.05), 2), round(margin([Noise(1.0, 2), Noise(1.0, 19)], 0.05), 2)
-    (4.3, 4.79)
+    (4.3, 4.78)
     """
     return math.hypot(*(float(stdtrit(noise.degrees, level / 2)) * noise.error for noise in noises if noise.error))
 
