@@ -249,8 +249,10 @@ class Setting:
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
         """The encoder's network after training on task 0, from the cache if already trained."""
         self.check_trains()
-        where = {"folder": folder, "accelerator": self.accelerator, "devices": self.devices, "progress": progress}
-        return train_base(scenario[0], self.encoder_name, self.training_options, **self.how_trained(), **where)
+        where: dict[str, Any] = {"folder": folder, "accelerator": self.accelerator, "devices": self.devices}
+        return train_base(
+            scenario[0], self.encoder_name, self.training_options, **self.how_trained(), **where, progress=progress
+        )
 
     def how_trained(self) -> dict[str, Any]:
         """What a training is called with, besides task 0, backbone and options, that determines the network."""

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bitreplay.data import Task
 from bitreplay.runs._setting import Setting
@@ -59,7 +60,7 @@ def _timed_steps(setting: Setting, task: Task) -> Steps:
     brief = options.changed({"epochs": max(1, len(sizes)), "ste_epochs": 1, "image_sizes": sizes})
     small = replace(task, train=task.train.subset(slice(few)), test=task.test.subset(slice(1)))
     with tempfile.TemporaryDirectory() as folder:
-        where = {"folder": folder, "accelerator": setting.accelerator, "progress": False}
+        where: dict[str, Any] = {"folder": folder, "accelerator": setting.accelerator, "progress": False}
         train_base(small, setting.encoder_name, brief, **setting.how_trained(), **where)
         logs = [path.read_text(encoding="utf-8") for path in Path(folder).rglob("log.csv")]
     rows = [row for log in logs for row in csv.DictReader(log.splitlines())]
