@@ -11,7 +11,7 @@ from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, concatenate, pack
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState, _update, state_content, state_from_content
-from bitreplay.heads import Bayes, ClosedForm, Replay, computed
+from bitreplay.heads import Bayes, ClosedForm, Replay, can_wait, computed, deferred
 from bitreplay.heads._from_memory import Lazy
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions
@@ -196,3 +196,14 @@ def test_replay_is_trained_on_pseudo_exemplars_beside_the_sample():
     after = singly(state, {0: draw(0, 2, 1)})
     assert accuracy(after, range(3)) > accuracy(state, range(3)) - 0.03
     assert accuracy(after.settled(), range(3)) == accuracy(after, range(3))  # G is not trained again
+
+
+def test_a_head_that_waits_can_wait_again():
+    memory = BinaryMemory(3)
+    memory.enrol({"cup": [[0, 1]] * 5, "mug": [[1, 0]] * 5})
+    waiting = deferred(ClosedForm(), memory, Identity(), 0, 1)
+    assert isinstance(waiting, Lazy)
+    assert can_wait(waiting)
+    assert can_wait(ClosedForm())
+    assert not can_wait(Replay())
+    assert deferred(Replay(), memory, Identity(), 0, 1) is None
