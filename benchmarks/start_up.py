@@ -92,7 +92,8 @@ def first_fit(*, rounds: int) -> list[Row]:
     name = "new process, imports apart: first fit and predict, four classes of (500, 512, 8)"
     results = []
     for version in sources:
-        (compiled, used, _), (loaded, _, again) = (map(min, zip(*times[version], strict=True)) for times in (cold, warm))
+        compiled, used, _ = map(min, zip(*cold[version], strict=True))
+        loaded, _, again = map(min, zip(*warm[version], strict=True))
         required = None if version else FIRST_FIT
         results += [
             Row(f"{name}, kernels compiled{version}", compiled, "s", "limit", required),

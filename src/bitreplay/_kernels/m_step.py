@@ -7,7 +7,6 @@ of their responsibilities.
 
 from __future__ import annotations
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
