@@ -61,6 +61,7 @@ def write_pages(pages: Path) -> None:
         (pages / page).write_text(relinked((ROOT / name).read_text(), Path(name).parent))
     shutil.copytree(ROOT / "docs" / "images", pages / "images")
     shutil.copy(ROOT / "CITATION.cff", pages)
+    shutil.copy(ROOT / "docs" / "site.css", pages)
     (pages / "results").mkdir()
     for figure in (ROOT / "results").rglob("*.svg"):
         target = pages / figure.relative_to(ROOT)
