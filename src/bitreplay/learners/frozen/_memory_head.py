@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class MemoryAndHead(OnBits):
     batch_size: int
     learning_rate: float | None
     tail: MakeModule | None = None
+    linear_rate: ClassVar[float] = Replay.learning_rate
 
     def begin(self, encoder: FeatureSource) -> None:
         """Use the binarizer that an encoder was trained with, and the layers after its tap."""
@@ -82,6 +83,7 @@ class MemoryAndHead(OnBits):
             min_steps=self.min_steps,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
+            linear_rate=self.linear_rate,
         )
 
     def _by_label(self, X: PackedBits, y: Labels, new: Labels) -> dict[Label, PackedBits]:
