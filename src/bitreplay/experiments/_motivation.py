@@ -17,7 +17,7 @@ from bitreplay.experiments._class_bits import Bits, class_bits, draw, remember
 from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._motivation_plots import draw_clusters, draw_frequencies, draw_prototype, mean_correlation
-from bitreplay.experiments._networks import NETWORK
+from bitreplay.experiments._networks import network_of
 from bitreplay.mixture import Mixture, joint_log_probability, linear_form
 from bitreplay.runs import Prepared, Setting
 
@@ -40,7 +40,7 @@ REMARKS = (
 def motivation(request: Request) -> Outcome:
     """Measure all classes, and draw the first one learned after task 0."""
     seed = request.seeds[0] if request.seeds else 0
-    prepared = Prepared(Setting(**{**NETWORK[request.scale], **request.setting}))
+    prepared = Prepared(Setting(**{**network_of(request), **request.setting}))
     bits, test = class_bits(prepared), class_bits(prepared, "test")
     memories = [remember(bits, k, seed, effective_n_jobs(request.n_jobs)) for k in PROTOTYPES]
     frequencies = np.stack([rows.unpack(np.float64).mean(axis=0) for rows in bits.values()])
@@ -163,6 +163,7 @@ def _claims(bits: Mapping[int, PackedBits], frequencies: Floats, likelihoods: Fl
 FIGURE_1 = Experiment(
     title="Bits of a class: frequencies, a prototype and its pseudo-exemplars, modes (figure 1)",
     shows="Are the bits of a class alike, so that their frequencies describe it, and is one prototype enough?",
-    duration={"cpu": "a minute", "paper": "a few minutes"},
+    duration={"cpu": "a minute", "full": "a minute", "paper": "a few minutes"},
     run=motivation,
+    networks=({},),
 )

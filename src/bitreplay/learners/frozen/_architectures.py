@@ -13,6 +13,7 @@ from torch import nn
 
 from bitreplay.errors import InputError
 from bitreplay.heads import MakeModule, OptimizerName, Replay
+from bitreplay.memory import Prior
 from bitreplay.nn import BinaryClassifier
 
 __all__ = ["Architecture", "make_replay"]
@@ -49,6 +50,7 @@ def make_replay(
     batch_size: int,
     learning_rate: float | None,
     linear_rate: float,
+    prior: Prior,
 ) -> Replay:
     """The untrained replay head.
 
@@ -67,6 +69,8 @@ def make_replay(
         None selects one that suits the architecture.
     linear_rate : float
         The one that suits the method, for a linear layer on inputs of 0 and 1.
+    prior : {"balanced", "empirical"}
+        As of :class:`bitreplay.heads.Replay`.
     """
     form = FORMS[architecture]
     suiting = form.learning_rate
@@ -81,6 +85,7 @@ def make_replay(
         batch_size=batch_size,
         optimizer=form.optimizer,
         learning_rate=suiting if learning_rate is None else learning_rate,
+        prior=prior,
     )
 
 
