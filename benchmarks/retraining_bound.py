@@ -1,11 +1,11 @@
 """A bound on the noise of training the network again, from results that are there: what verdicts use until
 `retraining.py`, which trains networks of one setting, has been run to its end.
 
-Methods that train the whole network trained it anew with every seed (`results/comparisons/table-1-cpu.json`): the spread
-over their seeds is that of retraining, pooled over all of them but IL2A, which is unstable for reasons of its own (3.2
-points). Differences between methods on one network are known from networks of different settings: the cpu preset
-(`table-1-tasks`), the small one of 20 classes (`table-1`) and a small QuickNet. Their spread contains what the settings
-themselves change, and is therefore larger than that of retraining.
+Methods that train the whole network trained it anew with every seed (`results/comparisons/table-1-cpu.json`): the
+spread over their seeds is that of retraining, pooled over all of them but IL2A, which is unstable for reasons of its
+own (3.2 points). Differences between methods on one network are known from networks of different settings: the cpu
+preset (`table-1-tasks`), the small one of 20 classes (`table-1`) and a small QuickNet. Their spread contains what the
+settings themselves change, and is therefore larger than that of retraining.
 
 python benchmarks/retraining_bound.py
 """
@@ -44,7 +44,10 @@ def main() -> None:
     kept = [name for name in retrained if name != UNSTABLE]
     for metric in ("average", "final"):
         spreads = [100 * small[name][f"{metric}_std"] for name in kept]
-        print(f"{metric}, retrained with every seed: " + ", ".join(f"{n} {s:.2f}" for n, s in zip(kept, spreads)))
+        print(
+            f"{metric}, retrained with every seed: "
+            + ", ".join(f"{n} {s:.2f}" for n, s in zip(kept, spreads, strict=True))
+        )
         degrees = [len(small[name]["seeds"]) - 1 for name in kept]
         print(f"apart: {pooled(spreads, degrees):.2f} points, {sum(degrees)} degrees of freedom")
         found, degrees = [], []
