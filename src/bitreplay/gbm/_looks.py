@@ -117,7 +117,7 @@ class Looks:
             counts = np.array([self.memory.count(label) for label in self.memory.labels])
             growth = growth_of(self._scored(taken), seen, counts, self.temperature)
             if growth is not None and not can_wait(self.head):
-                growth[1] *= SURER
+                growth[1] = (SURER * growth[1]).astype(np.float32)  # as in a file
         return self.familiar.with_held_out(novelties, doubts(seen.scores, self.temperature), len(self.memory), growth)
 
     def _scored(self, samples: Mapping[Label, PackedBits]) -> Scored:
