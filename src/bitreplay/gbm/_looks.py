@@ -26,7 +26,7 @@ __all__ = ["Looks"]
 
 Floats = npt.NDArray[np.float64]
 
-SURER = 1.5  # ours: benchmarks/drift.py; of heads that go on learning, limits by probability move so much faster
+SURER = 1.75  # ours: benchmarks/drift.py; of heads that go on learning, limits by probability move so much faster
 DRAWN, MOST_DRAWN = 20, 2000  # ours: pseudo-exemplars of a class, and of all, where nothing is known of real samples
 
 
