@@ -81,14 +81,6 @@ def test_a_part_says_what_it_lacks(core50: Path) -> None:
         load_dataset("core50")
 
 
-def test_frames_are_of_core50_only(tmp_path: Path) -> None:
-    for number in range(4):
-        write_image(tmp_path / "pets" / "cat" / f"{number}.png", number)
-    for name in ("digits", tmp_path / "pets"):
-        with pytest.raises(InputError, match="frames of CORe50's videos"):
-            load_dataset(name, every=2)
-
-
 def test_missing(data: Path) -> None:
     with pytest.raises(InputError, match=r"core50_128x128\.zip") as error:
         load_dataset("core50")

@@ -47,6 +47,35 @@ def test_a_known_data_set_of_two_files(data: Path) -> None:
     assert load_dataset("cifar100", seed=1, test_fraction=0.5).fingerprint == dataset.fingerprint
 
 
+def test_eth80_has_the_split_of_its_files_and_its_categories(data: Path) -> None:
+    with pytest.raises(InputError, match=r"split by object .* https://github.com/Kai-Xuan/ETH-80"):
+        load_dataset("eth80")
+    number = {"_type": "Value", "dtype": "int64"}
+    for part, objects in (("train", [0, 6]), ("test", [7])):
+        rows = [(label, thing, view) for label in range(3) for thing in objects for view in range(4)]
+        labels, things, views = (list(column) for column in zip(*rows, strict=True))
+        others = {"object": (things, number), "view": (views, number)}
+        images = [100 * label + 10 * thing + view for label, thing, view in rows]
+        write_table(data / "eth80" / f"{part}-00000-of-00001.parquet", images, labels, NAMES, others=others)
+    dataset = load_dataset("eth80")
+    assert dataset.class_names == tuple(NAMES)
+    assert [number // 100 for number in numbers(dataset.train.images)] == dataset.train.labels.tolist()
+    assert {number // 10 % 10 for number in numbers(dataset.train.images)} == {0, 6}
+    assert {number // 10 % 10 for number in numbers(dataset.test.images)} == {7}
+
+
+def test_every_third_training_sample_of_each_class(data: Path) -> None:
+    labels = [0, 1, 1, 0, 1, 1, 0, 0, 1, 0]
+    write_table(data / "fruit" / "train-0.parquet", list(range(10)), labels, NAMES[:2])
+    write_table(data / "fruit" / "test-0.parquet", [10, 11, 12], [0, 1, 0], NAMES[:2])
+    whole, third = load_dataset("fruit"), load_dataset("fruit", every=3)
+    assert numbers(third.train.images) == [0, 1, 5, 7]  # of 0, 3, 6, 7, 9 and of 1, 2, 4, 5, 8
+    assert third.train.labels.tolist() == [0, 1, 1, 0]
+    np.testing.assert_array_equal(third.test.images, whole.test.images)
+    assert third.fingerprint not in (whole.fingerprint, load_dataset("fruit", every=2).fingerprint)
+    assert third.source.endswith("(1 training sample in 3)")
+
+
 @pytest.mark.parametrize("name", ["data/train-0.parquet", "train.parquet", "train/0000.parquet", "Train_x.parquet"])
 @pytest.mark.parametrize("test", ["validation-0.parquet", "valid/0.parquet", "val.parquet"])
 def test_where_files_may_lie(data: Path, name: str, test: str) -> None:

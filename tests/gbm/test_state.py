@@ -188,7 +188,7 @@ def test_where_scores_would_be_too_many_rows_are_left_out_evenly(monkeypatch):
     empty().learned(given)
     assert set(seen) - known == {60}
     for most, rows in ((360, 60), (359, 30), (100, 15)):
-        monkeypatch.setattr("bitreplay.gbm._deciding.MOST_JUDGED", most)
+        monkeypatch.setattr("bitreplay.gbm._choice.MOST_JUDGED", most)
         seen.clear()
         state = empty().learned(given)
         assert set(seen) - known == {rows}

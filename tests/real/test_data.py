@@ -54,3 +54,17 @@ def test_the_splits_of_cifar100() -> None:
         assert scenario[0].classes[:5].tolist() == [68, 56, 78, 8, 23]
         assert [len(task.train) for task in scenario] == [500 * base] + [500 * increment] * tasks
     assert dataset.class_names[68] == "road"
+
+
+def test_eth80_is_split_by_object() -> None:
+    need("eth80")
+    import pyarrow.parquet as pq
+
+    dataset = load_dataset("eth80")
+    assert (len(dataset.train), len(dataset.test), dataset.n_classes) == (8 * 7 * 41, 8 * 3 * 41, 8)
+    for part, objects in (("train", set(range(7))), ("test", {7, 8, 9})):
+        table = pq.read_table(sorted((ROOT / "eth80").glob(f"{part}-*.parquet")), columns=["label", "object"])
+        np.testing.assert_array_equal(dataset.split(part).labels, table["label"].to_numpy())
+        assert set(table["object"].to_pylist()) == objects
+        # As the stand-in for table 5 takes for granted: the views of an object come one after another.
+        assert (np.diff(10 * table["label"].to_numpy() + table["object"].to_numpy()) >= 0).all()

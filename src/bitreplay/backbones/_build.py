@@ -15,6 +15,7 @@ from bitreplay.backbones._binary_vgg import BinaryVGG
 from bitreplay.backbones._efficientnet_lite import EfficientNetLite0
 from bitreplay.backbones._preprocessing import Preprocessing
 from bitreplay.backbones._quicknet import quicknet, quicknet_large, quicknet_small
+from bitreplay.backbones._quicknet_v02 import quicknet_v02
 from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
 from bitreplay.errors import InputError
@@ -74,6 +75,7 @@ BACKBONES: dict[str, Backbone] = {
     "quicknet_small": Backbone(quicknet_small, QUICKNET, pretrained="ImageNet"),
     "quicknet": Backbone(quicknet, QUICKNET, pretrained="ImageNet"),
     "quicknet_large": Backbone(quicknet_large, QUICKNET, pretrained="ImageNet"),
+    "quicknet_v02": Backbone(quicknet_v02, QUICKNET, pretrained="ImageNet", binary=True),
 }
 
 

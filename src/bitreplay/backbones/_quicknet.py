@@ -7,7 +7,6 @@ G that learns new classes. Everything here matches larq-zoo's Keras model, so th
 
 from __future__ import annotations
 
-import copy
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -18,10 +17,11 @@ from torch import nn
 
 from bitreplay._floor.arguments import check_positive
 from bitreplay.backbones._quicknet_weights import load_weights, published_weights
+from bitreplay.backbones._tapped import TappedNetwork
 from bitreplay.errors import InputError
-from bitreplay.nn import BinaryConv2d, binary_layers, sign
+from bitreplay.nn import BinaryConv2d
 
-__all__ = ["QuickNet", "QuickNetTail", "quicknet", "quicknet_large", "quicknet_small"]
+__all__ = ["QuickNet", "quicknet", "quicknet_large", "quicknet_small"]
 
 Tap = Literal["input", "output", "pooled"]
 
@@ -30,7 +30,7 @@ BLUR = (1.0, 2.0, 1.0)  # larq-zoo: the blur kernel is [1 2 1] x [1 2 1] / 16, a
 LAST_PROJECTION = "project_4"  # the layer that larq-zoo's QuickNetLarge calls quant_conv2d_30
 
 
-class QuickNet(nn.Module):
+class QuickNet(TappedNetwork):
     """QuickNet from images to a tap in its middle.
 
     Parameters
@@ -97,79 +97,19 @@ class QuickNet(nn.Module):
         self.shape = (filters[2] if tap == "input" else filters[3], *sides)
         self.n_features = math.prod(self.shape)
 
-    def _halves(self) -> tuple[nn.Sequential, nn.Sequential]:
-        """The layers before the tap, and those after it."""
-        layers = list(self.layers.named_children())
-        at = [name for name, _ in layers].index(LAST_PROJECTION)
-        cut = {"input": at, "output": at + 1, "pooled": len(layers)}[self.tap]
-        return nn.Sequential(OrderedDict(layers[:cut])), nn.Sequential(OrderedDict(layers[cut:]))
-
-    def forward(self, images: torch.Tensor) -> torch.Tensor:
-        """Features (N, n_features) of images (N, 3, image_size, image_size)."""
-        if images.shape[2:] != (self.image_size, self.image_size):
-            raise InputError(f"QuickNet was made for {self.image_size} pixels; got images {tuple(images.shape[2:])}")
-        maps: torch.Tensor = self._halves()[0](images)
-        return maps.flatten(1)
-
-    @property
-    def whole(self) -> nn.Sequential:
-        """The network to its end, with the same layers: images to scores (N, n_classes), before softmax."""
-        return nn.Sequential(OrderedDict(layers=self.layers, dense=self.dense))
-
-    def tail(self, n_inputs: int, n_classes: int) -> QuickNetTail:
-        """G: the layers after the tap with their current weights, and a new last layer."""
-        if n_inputs != self.n_features:
-            raise InputError(f"QuickNet's tail takes {self.n_features} values, {self.shape}; got {n_inputs}")
-        return QuickNetTail(self._halves()[1], self.shape, self.dense.in_features, n_classes)
-
-    def freeze_features(self) -> None:
-        """Replace the latent weights of F by their signs: it needs no more, since it is no longer trained."""
-        with torch.no_grad():
-            for layer in binary_layers(self._halves()[0]):
-                layer.weight.copy_(sign(layer.weight))
-
-
-class QuickNetTail(nn.Module):
-    """The second half of a QuickNet as a classifier of flat embeddings: a copy of its layers, and a new last one.
-
-    Parameters
-    ----------
-    layers : torch.nn.Sequential
-        What follows the tap; it is copied.
-    shape : tuple of int
-        Shape of the input of `layers`: channels, height and width.
-    width : int
-        Features of the last layer.
-    n_classes : int
-        Classes.
-
-    Examples
-    --------
-    >>> network = QuickNet((1, 1, 1, 1), (16, 16, 32, 64), image_size=64)
-    >>> tail = network.tail(n_inputs=128, n_classes=5).eval()
-    >>> tail(torch.ones(2, 128)).shape, tail.dense.out_features
-    (torch.Size([2, 5]), 5)
-    """
-
-    def __init__(self, layers: nn.Sequential, shape: tuple[int, ...], width: int, n_classes: int) -> None:
-        super().__init__()
-        self.layers = copy.deepcopy(layers).requires_grad_(True)
-        self.shape = shape
-        self.dense = nn.Linear(width, n_classes)
-
-    def forward(self, embeddings: torch.Tensor) -> torch.Tensor:
-        """Scores (N, n_classes) of embeddings (N, D): bits, as 0 and 1."""
-        scores: torch.Tensor = self.dense(self.layers(embeddings.view(-1, *self.shape)))
-        return scores
+    def _cut(self) -> int:
+        names = [name for name, _ in self.layers.named_children()]
+        at = names.index(LAST_PROJECTION)
+        return {"input": at, "output": at + 1, "pooled": len(names)}[self.tap]
 
 
 class ResidualBlock(nn.Module):
-    """A binary 3x3 convolution, ReLU, batch normalisation, and a shortcut around them."""
+    """A binary 3x3 convolution, ReLU, batch normalisation (or what stands for it), and a shortcut around them."""
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int, normalise: nn.Module | None = None) -> None:
         super().__init__()
         self.convolution = BinaryConv2d(channels, channels, 3, padding=1, clip=CLIP)
-        self.normalise = nn.BatchNorm2d(channels)
+        self.normalise = nn.BatchNorm2d(channels) if normalise is None else normalise
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
         """The block's output maps."""
@@ -180,8 +120,8 @@ class ResidualBlock(nn.Module):
 class SameConv2d(nn.Conv2d):
     """A 3x3 convolution of stride 2 that pads as Keras does: for even sizes only on the right and at the bottom."""
 
-    def __init__(self, in_channels: int, out_channels: int, groups: int = 1) -> None:
-        super().__init__(in_channels, out_channels, 3, stride=2, groups=groups, bias=False)
+    def __init__(self, in_channels: int, out_channels: int, groups: int = 1, *, bias: bool = False) -> None:
+        super().__init__(in_channels, out_channels, 3, stride=2, groups=groups, bias=bias)
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The convolution; its output is half as large, rounded up."""

@@ -25,6 +25,7 @@ KNOWN = {
     "cifar100": Known(100, 60_000, "uoft-cs/cifar100", "fine_label"),  # the other labels are 20 coarse classes
     "tiny_imagenet": Known(200, 110_000, "zh-plus/tiny-imagenet", "label"),
     "core50": Known(10, 164_866),
+    "eth80": Known(8, 3280, label="label"),  # other columns are the object and the view
 }
 
 
@@ -55,6 +56,11 @@ def advice(name: str) -> str:
         return (
             "get core50_128x128.zip from https://vlomonaco.github.io/core50 and unpack it, so that its folders s1 to "
             f"s11 are in {place}"
+        )
+    if name == "eth80":
+        return (
+            f"put its parquet files, split by object (docs/data.md), into {place}; the images are at "
+            "https://github.com/Kai-Xuan/ETH-80"
         )
     repository = KNOWN[name].repository if name in KNOWN else name
     return (

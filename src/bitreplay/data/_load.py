@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from bitreplay.data._folder import encoded_folder, image_files, split_folders
 from bitreplay.data._huggingface import hub_tables
 from bitreplay.data._known import KNOWN, advice, is_path, local_folder
 from bitreplay.data._parquet import encoded_from_tables, find_parquet, local_tables
+from bitreplay.data._split import every_nth
 from bitreplay.errors import InputError
 
 __all__ = ["find_source", "hub_identity", "load_dataset"]
@@ -49,7 +50,7 @@ def load_dataset(
     seed : int
         Determines which samples are held out.
     every : int
-        Of CORe50's videos, use every n-th frame.
+        Of CORe50's videos, use every n-th frame; of other data sets, every n-th training sample of each class.
 
     Raises
     ------
@@ -60,27 +61,26 @@ def load_dataset(
     --------
     >>> load_dataset("digits")
     ImageDataset('digits', 10 classes, 1438 training and 359 test images of 8 x 8 x 1)
+    >>> load_dataset("digits", every=4)
+    ImageDataset('digits', 10 classes, 364 training and 359 test images of 8 x 8 x 1)
     """
     name = _checked(name, image_size, test_fraction, seed, every)
     if name == "digits":
-        _no_frames(every)
         if image_size not in (None, 8):
             raise InputError(f"digits are 8 x 8 pixels; leave image_size out (got {image_size})")
-        return digits(test_fraction, seed)
+        return every_nth(digits(test_fraction, seed), every)
     found = local_folder(name)
     if found is None:
-        if name != "core50":
-            _no_frames(every)
-        return _from_hub(name, image_size, test_fraction, seed)
+        return every_nth(_from_hub(name, image_size, test_fraction, seed), every)
     folder, called = found
     label = KNOWN[name].label if name in KNOWN else None
     files, options, open_source = find_source(folder, label, test_fraction, seed, every)
-    _no_frames(every, options)
     # Where data lies is part of the key: equal names, sizes and times may be chance, and other data would be silent.
     identity = [
         (file.relative_to(folder).as_posix(), (stat := file.stat()).st_size, stat.st_mtime_ns) for file in files
     ]
-    return load_decoded(called, open_source, image_size, folder=folder, files=identity, **options)
+    dataset = load_decoded(called, open_source, image_size, folder=folder, files=identity, **options)
+    return dataset if "every" in options else every_nth(dataset, every)
 
 
 def find_source(
@@ -138,12 +138,6 @@ def _checked(name: str | os.PathLike[str], image_size: int | None, test_fraction
     integer("seed", seed, 0)
     integer("every", every, 1)
     return {known.repository: ours for ours, known in KNOWN.items()}.get(name, name)
-
-
-def _no_frames(every: int, options: Collection[str] = ()) -> None:
-    """Refuse a choice of frames if there are none."""
-    if every > 1 and "every" not in options:
-        raise InputError(f"every={every} selects frames of CORe50's videos; this data set has none")
 
 
 def _unknown(name: str) -> str:

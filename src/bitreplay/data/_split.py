@@ -1,15 +1,18 @@
-"""Which samples are for training and which for testing, if a data set does not define it."""
+"""Which samples are for training and which for testing, if a data set does not define it; and fewer of them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay.data._dataset import ImageDataset, Split
 from bitreplay.errors import InputError
 
-__all__ = ["classes_in_both", "split_by_seed"]
+__all__ = ["classes_in_both", "every_nth", "split_by_seed"]
 
 Integers = npt.NDArray[np.int64]
 
@@ -61,3 +64,25 @@ def classes_in_both(
     names = tuple(class_names[label] for label in kept)
     remark = "" if len(kept) == len(class_names) else f"{len(kept)} of {len(class_names)} classes"
     return number[train], number[test], names, remark
+
+
+def every_nth(dataset: ImageDataset, n: int) -> ImageDataset:
+    """Every n-th training sample of each class, beginning with its first; all test samples.
+
+    Examples
+    --------
+    >>> from bitreplay.data import from_arrays
+    >>> images = np.arange(5, dtype=np.uint8).reshape(5, 1, 1)
+    >>> thin = every_nth(from_arrays(images, [0, 1, 0, 0, 1], images, [0, 1, 0, 1, 0]), 2)
+    >>> thin.train.images.ravel().tolist(), thin.train.labels.tolist(), len(thin.test)
+    ([0, 1, 3], [0, 1, 0], 5)
+    """
+    if n == 1:
+        return dataset
+    whole = dataset.train
+    rows = np.sort(np.concatenate([np.flatnonzero(whole.labels == label)[::n] for label in range(dataset.n_classes)]))
+    groups = None if whole.groups is None else whole.groups[rows]
+    train = Split(np.asarray(whole.images[rows]), whole.labels[rows], groups)
+    digest = hashlib.sha256(f"{dataset.fingerprint} 1 in {n}".encode())
+    source = f"{dataset.source} (1 training sample in {n})"
+    return replace(dataset, train=train, source=source, fingerprint=digest.hexdigest()[:32])

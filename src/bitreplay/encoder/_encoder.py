@@ -37,7 +37,7 @@ from bitreplay.backbones import (
     own_preprocessing,
     pretrained_on,
 )
-from bitreplay.binarizers import Binarizer
+from bitreplay.binarizers import Binarizer, Native
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.data import Samples
 from bitreplay.encoder._hashes import network_hash, weights_hash
@@ -135,8 +135,9 @@ class Encoder:
         if name not in BACKBONES or not BACKBONES[name].pretrained:
             known = ", ".join(known for known, backbone in BACKBONES.items() if backbone.pretrained)
             raise InputError(f"there is no pretrained backbone {name!r}; there is {known}")
-        backbone, own = build_backbone(name, **options), own_preprocessing(name, options)
-        return cls(backbone, own, name=name, pretrained=pretrained_on(name, options), device=device, options=options)
+        about: dict[str, Any] = {"pretrained": pretrained_on(name, options), "options": options, "device": device}
+        about["binarizer"] = Native() if BACKBONES[name].binary else None  # its features are bits already
+        return cls(build_backbone(name, **options), own_preprocessing(name, options), name=name, **about)
 
     @classmethod
     def from_trained(cls, trained: TrainedNetwork, device: str | torch.device = "auto", stage: str = "") -> Encoder:

@@ -22,13 +22,13 @@ from bitreplay._floor.threads import blas_threads, n_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
-from bitreplay.gbm._deciding import decided
+from bitreplay.gbm._choice import decided
 from bitreplay.gbm._drift import followed
 from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._looks import Looks
 from bitreplay.gbm._update import Enrolment, Update
 from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature, waits
-from bitreplay.memory import BinaryMemory, Label, as_label
+from bitreplay.memory import BinaryMemory, Label, as_label, check_bits
 from bitreplay.mixture import EMOptions
 
 __all__ = ["GBMOptions", "GBMState", "make_head"]
@@ -97,10 +97,15 @@ class GBMOptions:
         integer("prototypes", self.prototypes, 1)
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
-        make_head(self.head)
+        _ = self.made_head
         one_of("update", self.update, Update)
         n_threads(self.n_jobs)
-        BinaryMemory(self.bits)  # refuses bits out of range
+        check_bits(self.bits)
+
+    @cached_property
+    def made_head(self) -> Head:
+        """The head that was asked for, not fitted yet."""
+        return make_head(self.head)
 
     @cached_property
     def em_options(self) -> EMOptions:
@@ -153,7 +158,7 @@ class GBMState:
     @classmethod
     def empty(cls, options: GBMOptions, binarizer: Binarizer, fingerprint: Fingerprint, seed: int) -> GBMState:
         """A state that has learned nothing yet."""
-        return cls(options, binarizer, BinaryMemory(options.bits, fingerprint), make_head(options.head), seed)
+        return cls(options, binarizer, BinaryMemory(options.bits, fingerprint), options.made_head, seed)
 
     def with_options(self, options: GBMOptions) -> GBMState:
         """The same state with other options for further learning; head and bits stay those of the first call."""

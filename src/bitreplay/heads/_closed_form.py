@@ -27,9 +27,9 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._few import LARGE, OFFSET, STRENGTH, lend_strength, with_references
-from bitreplay.heads._head import FromMemory, Scores
+from bitreplay.heads._from_memory import Generative
+from bitreplay.heads._head import Scores
 from bitreplay.heads._moments import Blocks, Moments, gram
-from bitreplay.heads._prior import check_prior, log_prior
 from bitreplay.heads._shortlist import MANY_CLASSES, shortlisted
 from bitreplay.memory import BinaryMemory, Prior
 
@@ -45,7 +45,7 @@ NO_VARIANCE = 1e-3  # ours: what counts as the mean variance where no bit varies
 
 
 @dataclass(frozen=True)
-class ClosedForm(FromMemory):
+class ClosedForm(Generative):
     """Discriminant analysis with a covariance per class, from the memory alone.
 
     Parameters
@@ -102,14 +102,7 @@ class ClosedForm(FromMemory):
             number("blend", self.blend, 0, 1)
         if self.ridge is not None:
             number("ridge", self.ridge, above=0)
-        number("strength", self.strength, 0)
-        if self.offset is not None:
-            number("offset", self.offset, 0)
-        check_prior(self.prior, self.temperature)
-
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
-        """The offset, if it is None; a strength of 0 needs none."""
-        return {} if self.strength == 0 else super().open_few_options()
+        super().__post_init__()
 
     def check(self, memory: BinaryMemory) -> None:
         """Refuse an empty memory, and one of few classes with so many prototypes that others would drown in zeros."""
@@ -158,7 +151,7 @@ class ClosedForm(FromMemory):
         if helped:
             offset = OFFSET if self.offset is None else self.offset
             lend_strength(weights, offsets, means, counts[wanted], self.strength, offset)
-        offsets[0] += log_prior(memory, self.prior, self.temperature)[wanted]
+        offsets[0] += self.log_prior(memory)[wanted]
         if len(wanted) > len(asked):
             kept = np.searchsorted(wanted, asked)
             weights, offsets = weights[:, kept], offsets[:, kept]
@@ -200,11 +193,6 @@ class ClosedForm(FromMemory):
     def nbytes(self) -> int:
         """Working set in bytes: n_c (K+1) (D+1) numbers."""
         return self._weights.nbytes + self._offsets.nbytes
-
-    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Options; nothing is learned beyond the memory."""
-        names = ("blend", "ridge", "strength", "offset", "prior", "temperature")
-        return {name: getattr(self, name) for name in names}, {}
 
 
 def _solver(blocks: Blocks, blend: float, ridge: float) -> Solve:
