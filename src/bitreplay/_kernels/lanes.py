@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
@@ -53,7 +54,7 @@ _LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-1, 1.
 _ROUND = 1.5 * 2.0**52
 
 
-def aligned_rows(n):
+def aligned_rows(n: int) -> npt.NDArray[np.float64]:
     """A new matrix of `n` rows of eight float64, each in a cache line of its own; for Python to call."""
     buffer = np.empty((n + 1) * LANES)
     first = -buffer.ctypes.data % CACHE_LINE // buffer.itemsize
