@@ -53,11 +53,9 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
     words = bits.words
     blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE)), dtype=np.uint64)
     eight = np.zeros((BLOCK * len(blocks), LANES), dtype=dtype)
-    n_rows = TABLES + blocks.shape[1]
-    room: npt.NDArray[np.floating] = (
-        np.empty((n_rows, LANES), np.float32) if dtype is np.float32 else aligned_rows(n_rows)
+    tables, sums = (
+        np.empty((n, LANES), dtype) if dtype is np.float32 else aligned_rows(n) for n in (TABLES, blocks.shape[1])
     )
-    tables, sums = room[:TABLES], room[TABLES:]
     result = np.empty((len(bits), len(weights)), dtype=dtype)
     for begin in range(0, len(bits), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
