@@ -11,7 +11,7 @@ BENCH_READY = $(BENCH_VENV)/.ready
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
 
-# A compiled kernel is not compiled again when another file's kernel that it calls has changed: start from none.
+# A compiled kernel is not compiled again when what it uses of another file has changed: start from none.
 test: $(READY)
 	find src -name '*.nb[ic]' -delete
 	$(VENV)/bin/ruff check .

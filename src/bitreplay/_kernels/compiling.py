@@ -2,7 +2,7 @@
 
 What numba does by itself is to take the code of a called function into each caller, and to optimise it there again. Of
 kernels that call kernels that call kernels the innermost were optimised ten times over, and the first fit after an
-installation took five times as long.
+installation took five times as long (`benchmarks/start_up.py`).
 """
 
 from __future__ import annotations
@@ -77,5 +77,5 @@ def linked(compiled: Any) -> Any:
 
     own = inspect.signature(function)
     first = inspect.Parameter("typing", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    call.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
+    call.__signature__ = own.replace(parameters=[first, *own.parameters.values()])
     return intrinsic(call)

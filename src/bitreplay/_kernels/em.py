@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from bitreplay._kernels.compiling import kernel, part
 from bitreplay._kernels.e_step import FACTORS, e_step
-from bitreplay._kernels.lanes import LANES, line, rows, store, zeros
+from bitreplay._kernels.lanes import LANES, aligned_rows, line, rows, store, zeros
 from bitreplay._kernels.m_step import m_step
 from bitreplay._kernels.products import BLOCK, TABLES
 
@@ -29,7 +29,6 @@ RUNNING, CONVERGED, DEGENERATE = 0, 1, 2
 
 SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight
 WORD = 64  # bits
-CACHE_LINE = 64  # bytes; a row of eight float64 that lies across two lines costs twice
 
 
 def working_memory(
@@ -45,9 +44,7 @@ def working_memory(
     softening = n_samples + -(-2 * n_samples // LANES)
     averaging = TABLES + padded + padded // LANES
     n_rows = kept + max(scoring, softening, averaging)
-    buffer = np.empty((n_rows + 1) * LANES)
-    first = -buffer.ctypes.data % CACHE_LINE // 8
-    room = buffer[first : first + n_rows * LANES].reshape(n_rows, LANES)
+    room = aligned_rows(n_rows)
     return room, np.empty(3 * n_samples + BLOCK + groups * LANES + 1, np.int32), np.empty(padded, np.uint64)
 
 

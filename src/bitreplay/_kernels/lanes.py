@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
@@ -21,6 +22,7 @@ __all__ = [
     "LANES",
     "above",
     "add",
+    "aligned_rows",
     "exp",
     "largest",
     "line",
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 LANES = 8
+CACHE_LINE = 64  # bytes; a row of eight float64 that lies across two lines costs twice
 
 _LN2 = 0.6931471805599453
 _BIAS, _MANTISSA_BITS = np.uint64(1023), np.uint64(52)
@@ -49,6 +52,13 @@ _L5, _L6, _L7 = 0.1818357216161805012, 0.1531383769920937332, 0.1479819860511658
 # integer.
 _LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-1, 1.90821492927058770002e-10
 _ROUND = 1.5 * 2.0**52
+
+
+def aligned_rows(n: int) -> npt.NDArray[np.float64]:
+    """A new matrix of `n` rows of eight float64, each in a cache line of its own; for Python to call."""
+    buffer = np.empty((n + 1) * LANES)
+    first = -buffer.ctypes.data % CACHE_LINE // buffer.itemsize
+    return buffer[first : first + n * LANES].reshape(n, LANES)
 
 
 @intrinsic

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from bitreplay._kernels.compiling import kernel, part
-from bitreplay._kernels.lanes import LANES, add, line, load, rows, store, zeros
+from bitreplay._kernels.lanes import LANES, add, aligned_rows, line, load, rows, store, zeros
 
-__all__ = ["BLOCK", "CHUNK", "LANES", "TABLES", "add_block", "multiply", "write_chunks"]
+__all__ = ["BLOCK", "CHUNK", "LANES", "TABLES", "add_block", "aligned_rows", "multiply", "write_chunks"]
 
 CHUNK = 6  # bits; ours: of 4 to 8 the fastest for 500, 5000 and 2400 rows of 512, 512 and 12544 bits
 BLOCK = 8 * CHUNK

@@ -46,13 +46,16 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
         for rows in row_blocks(*bits.shape):
             np.matmul(_rows(bits, rows).unpack(np.float32), weights.T, out=out[rows])
         return out
-    from bitreplay._kernels.products import BLOCK, LANES, TABLES, multiply, write_chunks  # compiled on first use
+    # Compiled on first use.
+    from bitreplay._kernels.products import BLOCK, LANES, TABLES, aligned_rows, multiply, write_chunks
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
     words = bits.words
     blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE)), dtype=np.uint64)
     eight = np.zeros((BLOCK * len(blocks), LANES), dtype=dtype)
-    tables, sums = (np.empty((n, LANES), dtype=dtype) for n in (TABLES, blocks.shape[1]))
+    tables, sums = (
+        np.empty((n, LANES), dtype) if dtype is np.float32 else aligned_rows(n) for n in (TABLES, blocks.shape[1])
+    )
     result = np.empty((len(bits), len(weights)), dtype=dtype)
     for begin in range(0, len(bits), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
