@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = "_hypothesis_internal_use_settings"  # where hypothesis keeps those of a test; there is no public way
@@ -25,6 +24,8 @@ class Random:
 
     def pytest_itemcollected(self, item: Any) -> None:
         """Change the settings of a test that was found."""
+        from hypothesis import settings  # not above: pytest wants to import it first
+
         test = getattr(item, "obj", None)
         test = getattr(test, "__func__", test)  # of a class
         if item.get_closest_marker("hypothesis") is not None:
