@@ -60,8 +60,9 @@ EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and marked. In
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
 with a thermometer, not the plain one; Heaviside networks were trained for fewer epochs than those with a thermometer
 (8 against 10); EWC is the variant that trains only the new outputs. Dates and durations are those of reading the runs,
-not of the runs themselves. Their options had been chosen on test samples: those of EM, the heads and the bounds are
-also what held-out samples of task 0 prefer, up to noise; latent replay used a learning rate of 0.1, now 0.03.
+not of the runs themselves. Their options had been chosen on test samples: held-out samples of task 0 agree, up to
+noise, on EM, the closed form, Bayes and the bounds; for replay they would prefer another rate on one of three encoders
+(docs/guide.md); latent replay used a rate of 0.1, now 0.03.
 """
 
 PHASES = {  # of a network's training, and what the accuracy after each is

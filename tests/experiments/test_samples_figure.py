@@ -134,7 +134,7 @@ def test_verdict_on_the_fall(eight, holds):
     one = measured(drawn_1=[10.0] * 4, drawn_8=eight, exact_1=[10.0] * 4, exact_8=[5.0] * 4)
     claim = _claim_fall(one)
     assert claim.holds is holds
-    assert claim.measured.startswith(f"by {100 - 10 * np.mean(eight):.0f} %")
+    assert claim.measured.startswith(f"by {100 - 10 * np.mean(eight):.1f} % (95 %: ")
     assert claim.measured.endswith("by 50 %")
 
 
@@ -159,7 +159,7 @@ def apart(initial: tuple[int, ...], incremental: tuple[int, ...]) -> Claim:
     distances = [
         np.mean([np.sqrt(abs(a - b)) for a, b in combinations(places, 2)]) for places in (initial, incremental)
     ]
-    assert f"{distances[0]:.2f} and {distances[1]:.2f} (p = 1)" in claim.measured
+    assert f"{distances[0]:.2f} and {distances[1]:.2f} (p = 1: {np.subtract(*distances):+.1f}" in claim.measured
     return claim
 
 
@@ -177,4 +177,4 @@ def test_verdict_on_how_close_classes_are(initial, incremental, holds):
 
 
 def test_three_classes_say_less_than_twenty_parts_of_a_test_set():
-    assert apart((0, 9, 49), (0, 5, 24)).holds is None  # 2.2 standard errors; Welch's p is 0.11, with 3.8 degrees
+    assert apart((0, 9, 49), (0, 5, 24)).holds is None  # 2.2 standard errors; Student's p is 0.16, with 2 degrees

@@ -91,7 +91,9 @@ def test_losses_of_the_same_samples_are_compared():
     unpaired, paired = (
         _claims("cifar100", measured(samples=500, paired=answers, **few), 5, 20)[2] for answers in (False, True)
     )
-    assert unpaired.measured == paired.measured == "cifar100: 0.0 % against 3.7 %"
+    told = "cifar100: 0.0 % against 3.7 %, less by +3.7 points (95 %: "
+    assert unpaired.measured.startswith(told)
+    assert paired.measured.startswith(told)
     assert unpaired.holds is None
     assert paired.holds is True
 

@@ -97,4 +97,4 @@ def test_the_rate_suits_what_the_layer_sees(make):
             method.partial_fit(*task(10, [0, 1]))
             rates[code.kind, given] = method.state.head.learning_rate
     assert rates["identity", 0.02] == rates["native", 0.02] == 0.02
-    assert rates["native", None] < rates["identity", None] / 10
+    assert rates["native", None] < rates["identity", None] / 5
