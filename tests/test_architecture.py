@@ -77,7 +77,7 @@ def test_the_contract_holds_and_an_arrow_turned_around_breaks_it(tmp_path):
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     kept = lint(tmp_path)
     assert kept.returncode == 0, kept.stdout
-    file = tmp_path / "src" / "bitreplay" / "memory" / "_labels.py"
+    file = tmp_path / "src" / "bitreplay" / "memory" / "_table.py"
     file.write_text(file.read_text() + "\nfrom bitreplay import heads\n")
     broken = lint(tmp_path)
     assert broken.returncode == 1

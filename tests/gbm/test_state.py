@@ -12,7 +12,7 @@ from bitreplay.bits import Fingerprint, concatenate, pack
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.gbm._choice import ENOUGH, choose_options, split
-from bitreplay.heads import Bayes, ClosedForm, fit_temperature, held_out_loss
+from bitreplay.heads import Bayes, ClosedForm, fit_temperature, held_out_loss, waits
 
 D = 40
 
@@ -188,7 +188,7 @@ def test_where_scores_would_be_too_many_rows_are_left_out_evenly(monkeypatch):
     empty().learned(given)
     assert set(seen) - known == {60}
     for most, rows in ((360, 60), (359, 30), (100, 15)):
-        monkeypatch.setattr("bitreplay.gbm._deciding.MOST_JUDGED", most)
+        monkeypatch.setattr("bitreplay.gbm._choice.MOST_JUDGED", most)
         seen.clear()
         state = empty().learned(given)
         assert set(seen) - known == {rows}
@@ -210,3 +210,18 @@ def test_linear_algebra_keeps_to_n_jobs_whatever_the_number_of_rows(monkeypatch,
     with threadpool_limits(3):
         state.scores(samples("a")["a"][np.zeros(n_rows, dtype=int)])
     assert set(seen) <= {expected}
+
+
+def test_of_a_large_memory_two_heads_are_never_there_at_once(monkeypatch):
+    first = empty().learned(samples("abc"))
+    other = empty().learned(samples("ef")).memory
+    bits = samples("a", seed=1)["a"]
+    at_once = [first.learned(samples("d")), first.merged(other), first.without("b")]
+    monkeypatch.setattr("bitreplay.gbm._state.LARGE", 3 * 2 * D - 1)
+    waiting = [first.learned(samples("d")), first.merged(other), first.without("b")]
+    assert not any(waits(state.head) for state in at_once)
+    assert all(waits(state.head) for state in waiting)
+    for one, same in zip(waiting, at_once, strict=True):
+        assert np.array_equal(one.scores(bits), same.scores(bits))
+    assert "d" not in waiting[0].familiar.numbers  # an average class stands in for it
+    assert not waits(empty().learned(samples("abcdef")).head)  # there was none before

@@ -12,7 +12,7 @@ from bitreplay.bits import Fingerprint, concatenate, pack
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState, _update, state_content, state_from_content
 from bitreplay.heads import Bayes, ClosedForm, Replay, computed
-from bitreplay.heads._lazy import Lazy
+from bitreplay.heads._from_memory import Lazy
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions
 

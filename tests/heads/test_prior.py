@@ -106,10 +106,10 @@ def test_other_priors_are_refused(head, options):
 @pytest.mark.parametrize("head", ["closed_form", "bayes", "replay"])
 def test_the_learner_passes_its_options_on(head):
     learner = LEARNERS["GBM"](head=head, prior="empirical", strength=1.5, offset=0.25)
-    made = learner._options().head
+    made = learner.core.head
     assert made.prior == "empirical"
     if head != "replay":
         assert (made.strength, made.offset) == (1.5, 0.25)
-        assert type(made)().strength == LEARNERS["GBM"](head=head)._options().head.strength
+        assert type(made)().strength == LEARNERS["GBM"](head=head).core.head.strength
     with pytest.raises(InputError):
         LEARNERS["GBM"](head=head, prior="fair")

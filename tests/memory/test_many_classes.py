@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from bitreplay.errors import InputError, UnknownClassError
 from bitreplay.memory import BinaryMemory
-from bitreplay.memory._drawer import Drawers
 from bitreplay.memory._quantisation import decode, decode_weights, encode, shares
+from bitreplay.memory._sampler import Drawers
 from bitreplay.memory._table import PrototypeTable
 from bitreplay.mixture import combine
 from tests.memory.examples import ALL_BITS, class_bytes, random_mixture, state

@@ -1,7 +1,7 @@
 """From photographs to a model on the command line: twelve classes of TinyImageNet, in three calls.
 
-Accuracy must be that of GBMClassifier on the same encoder's features, which are computed here in another way: from
-decoded arrays, without files.
+The service answers the same. Accuracy must be that of GBMClassifier on the same encoder's features, which are computed
+here in another way: from decoded arrays, without files.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from PIL import Image
+from starlette.testclient import TestClient
 
 from bitreplay import Encoder, GBMClassifier, load_dataset
 from bitreplay.cli import main
+from bitreplay.service import ServedModel, make_app
 
 PER_CLASS = {"train": 40, "test": 25}
 CALLS = ((0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11))
@@ -45,6 +47,16 @@ def named(labels: npt.NDArray[np.int64]) -> list[str]:
     return [f"{label:02d}" for label in labels]
 
 
+def through_http(model: Path, files: list[str]) -> list[str]:
+    """The classes that the service answers."""
+    client = TestClient(make_app(ServedModel(model)), base_url="http://127.0.0.1")
+    answers = [
+        client.post("/v1/predict", content=Path(file).read_bytes(), headers={"Content-Type": "image/jpeg"}).json()
+        for file in files
+    ]
+    return [answer["predictions"][0]["top"][0]["label"] for answer in answers]
+
+
 def test_twelve_classes_in_three_calls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if not os.environ.get("BITREPLAY_DATA"):
         pytest.skip("$BITREPLAY_DATA is not set")
@@ -57,6 +69,7 @@ def test_twelve_classes_in_three_calls(tmp_path: Path, capsys: pytest.CaptureFix
     printed = capsys.readouterr().out.splitlines()
     answers = [json.loads(line) for line in printed if line.startswith("{")]
     accuracy = np.mean([Path(answer["image"]).parent.name == answer["class"] for answer in answers])
+    assert through_http(model, [answer["image"] for answer in answers]) == [answer["class"] for answer in answers]
     assert main(["evaluate", str(model), str(tmp_path / "test")]) == 0
     assert f"accuracy {100 * accuracy:.1f} %" in capsys.readouterr().out
 

@@ -278,7 +278,7 @@ def test_a_run_of_another_version_of_the_learner_is_not_taken_for_this_one(
     monkeypatch.setattr(LEARNERS["NearestMean"], "VERSION", 2)
     second = run_learner(setting, specification, 0, tmp_path)
     assert second.path != first.path
-    monkeypatch.setattr("bitreplay.learners.frozen._memory_head.HEADS_VERSION", 77)
+    monkeypatch.setattr("bitreplay.learners.frozen._on_bits.HEADS_VERSION", 77)
     assert find_run(Prepared(setting), specification, 0, tmp_path) is not None  # it has no memory
     assert Specification.parse("GBM").about.version == "1.77"
 

@@ -12,26 +12,28 @@ import math
 
 import numpy as np
 
+from bitreplay._kernels.compiling import inlined, part
 from bitreplay._kernels.lanes import (
     LANES,
     above,
     add,
     exp,
-    kernel,
     largest,
+    line,
     load,
     log,
     multiply,
-    rows_of_eight,
+    rows,
     scale,
     shift,
     store,
     total,
     use_widest_vectors,
+    zeros,
 )
-from bitreplay._kernels.products import BLOCK, CHUNK, add_block
+from bitreplay._kernels.products import BLOCK, TABLES, add_block
 
-__all__ = ["e_step"]
+__all__ = ["FACTORS", "e_step"]
 
 NEGLIGIBLE = -32.0  # exp(-32) is 1e-14: nothing that a prototype of some samples would notice
 SMALLEST = -700.0  # exp of less is not a normal float64
@@ -43,11 +45,11 @@ SEVERAL, NOBODY = -1, -2
 SOLE = np.array([NOBODY] + [m.bit_length() - 1 if m.bit_count() == 1 else SEVERAL for m in range(1, 256)])
 
 
-@kernel("void(float64[::1], float64, float64, float64[::1], float64[::1])")
+@part("void(float64[::1], float64, float64, float64[::1], float64[::1])")
 def log_odds(prototypes, low, high, odds, off):
     """Write log(mu / (1-mu)) and 1-mu, with mu kept in [low, high]."""
     use_widest_vectors()
-    for e in range(prototypes.size):
+    for e in range(len(prototypes)):
         mu = prototypes[e]
         mu = mu if mu > low else low
         mu = mu if mu < high else high
@@ -55,7 +57,7 @@ def log_odds(prototypes, low, high, odds, off):
         odds[e] = log(mu / (1.0 - mu))
 
 
-@kernel("void(float64[:,::1], float64[:,::1])")
+@part("void(float64[:,::1], float64[:,::1])")
 def sum_of_logs(factors, logs):
     """Write the sum over rows of the logarithms of `factors` to the first row of `logs`, by way of products."""
     use_widest_vectors()
@@ -65,8 +67,8 @@ def sum_of_logs(factors, logs):
         for j in range(r + n, len(factors), n):
             product = multiply(product, load(factors, j))
         store(logs, r, product)
-    flat = logs.ravel()
-    for e in range(flat.size):
+    flat = line(logs, 0, LANES * n)
+    for e in range(len(flat)):
         flat[e] = log(flat[e])
     sums = load(logs, 0)
     for r in range(1, n):
@@ -74,45 +76,48 @@ def sum_of_logs(factors, logs):
     store(logs, 0, sums)
 
 
-@kernel("void(uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], float64, float64[:,:,::1])")
-def write_scores(blocks, n_features, prototypes, weights, clamp, scores):
+@part("void(uint64[:,::1], int64, float64[:,::1], float64[:,::1], float64, float64[:,::1], float64[:,::1])")
+def write_scores(blocks, n_features, prototypes, weights, clamp, scores, room):
     """Write the joint log-probability of every sample and component, summed in float64."""
-    use_widest_vectors()
     n_blocks, n_samples = blocks.shape
-    odds = rows_of_eight(BLOCK * n_blocks)
-    odds[:] = 0.0  # padding keeps log-odds 0: it counts nothing
-    off = rows_of_eight(n_features)
-    logs = rows_of_eight(-(-n_features // FACTORS))
-    tables = rows_of_eight(8 << CHUNK).reshape(8, 1 << CHUNK, LANES)
-    for g in range(len(prototypes)):
-        log_odds(prototypes[g, :n_features].ravel(), clamp, 1.0 - clamp, odds[:n_features].ravel(), off.ravel())
+    groups, padded, size = len(weights), len(prototypes) // len(weights), LANES * n_features
+    tables, odds = rows(room, 0, TABLES), rows(room, TABLES, BLOCK * n_blocks)
+    off = rows(room, TABLES + BLOCK * n_blocks, n_features)
+    logs = rows(room, TABLES + BLOCK * n_blocks + n_features, (n_features + FACTORS - 1) // FACTORS)
+    for j in range(n_features, BLOCK * n_blocks):
+        store(odds, j, zeros(odds))  # padding has log-odds 0: it counts nothing
+    for g in range(groups):
+        mu = line(prototypes, LANES * padded * g, size)
+        log_odds(mu, clamp, 1.0 - clamp, line(odds, 0, size), line(off, 0, size))
         sum_of_logs(off, logs)
         base = load(logs, 0)
         for k in range(LANES):
             logs[0, k] = math.log(weights[g, k]) if weights[g, k] > 0.0 else -math.inf
         base = add(base, load(logs, 0))
+        sums = rows(scores, n_samples * g, n_samples)
         for i in range(n_samples):
-            store(scores[g], i, base)
+            store(sums, i, base)
         for b in range(n_blocks):
-            add_block(blocks[b], odds[BLOCK * b : BLOCK * (b + 1)], tables, scores[g])
+            add_block(line(blocks, n_samples * b, n_samples), rows(odds, BLOCK * b, BLOCK), tables, sums)
 
 
-@kernel("int64(float64[:,:,::1], float64[::1], int32[::1], int32[::1])")
+@part("int64(float64[:,::1], float64[::1], int32[::1], int32[::1])")
 def separate(scores, tops, owners, soft):
     """Write every sample's best score, the owner of the hard samples (SEVERAL for the others) and the list of the soft
     ones.
 
     Returns how many are soft.
     """
-    groups, n_samples, _ = scores.shape
+    n_samples = len(owners)
     n_soft = 0
     for i in range(n_samples):
         top = -math.inf
-        for g in range(groups):
-            top = max(top, largest(load(scores[g], i)))
+        for at in range(i, len(scores), n_samples):
+            best = largest(load(scores, at))
+            top = best if best > top else top
         owner = NOBODY
-        for g in range(groups):
-            sole = SOLE[above(load(scores[g], i), top + NEGLIGIBLE)]
+        for g in range(len(scores) // n_samples):
+            sole = SOLE[above(load(scores, g * n_samples + i), top + NEGLIGIBLE)]
             if sole != NOBODY:
                 owner = g * LANES + sole if owner == NOBODY and sole >= 0 else SEVERAL
         tops[i] = top
@@ -122,7 +127,7 @@ def separate(scores, tops, owners, soft):
     return n_soft
 
 
-@kernel("int64(int32[::1], int32[::1])")
+@inlined
 def call_all_soft(owners, soft):
     """Treat hard samples as soft ones, which is slower but as right; returns how many samples there are."""
     for i in range(len(owners)):
@@ -131,27 +136,33 @@ def call_all_soft(owners, soft):
     return len(owners)
 
 
-@kernel("UniTuple(float64, 2)(float64[:,:,::1], float64[::1], int32[::1], float64[:,:,::1], float64[:,::1])")
-def soften(scores, tops, soft, responsibilities, counts):
+@part(
+    "UniTuple(float64, 2)(float64[:,::1], float64[::1], int32[::1], int64, float64[:,::1], float64[:,::1], "
+    "float64[:,::1])"
+)
+def soften(scores, tops, soft, n_soft, responsibilities, counts, room):
     """Write the responsibilities of the soft samples and add them to `counts`; return their part of both objectives.
 
     Their tops become their marginal log-likelihoods.
     """
     use_widest_vectors()
-    groups, n_soft = len(scores), len(soft)
-    totals = np.zeros(n_soft, dtype=np.float64)
-    weighted_gaps = np.zeros(n_soft, dtype=np.float64)
-    gaps = rows_of_eight(n_soft)
+    groups, n_samples, size = len(counts), len(tops), LANES * n_soft
+    gaps, flat = rows(room, 0, n_soft), line(room, 0, size)
+    totals, weighted_gaps = line(room, size, n_soft), line(room, size + n_soft, n_soft)
+    for f in range(n_soft):
+        totals[f] = 0.0
+        weighted_gaps[f] = 0.0
     for g in range(groups):
+        own = rows(responsibilities, g * (n_samples + BLOCK), n_soft)
+        shares = line(own, 0, size)
         for f in range(n_soft):
-            store(gaps, f, shift(load(scores[g], soft[f]), -tops[soft[f]]))
-        flat, shares = gaps.ravel(), responsibilities[g, :n_soft].ravel()
-        for e in range(flat.size):
+            store(gaps, f, shift(load(scores, g * n_samples + soft[f]), -tops[soft[f]]))
+        for e in range(size):
             gap = flat[e] if flat[e] > NEGLIGIBLE else NEGLIGIBLE
             shares[e] = exp(gap) if flat[e] > NEGLIGIBLE else 0.0
             flat[e] = gap
         for f in range(n_soft):
-            share = load(responsibilities[g], f)
+            share = load(own, f)
             totals[f] += total(share)
             weighted_gaps[f] += total(multiply(share, load(gaps, f)))
     marginal = 0.0
@@ -164,27 +175,28 @@ def soften(scores, tops, soft, responsibilities, counts):
         tops[soft[f]] = evidence
         totals[f] = 1.0 / totals[f]
     for g in range(groups):
+        own = rows(responsibilities, g * (n_samples + BLOCK), n_soft)
         sums = load(counts, g)
         for f in range(n_soft):
-            share = scale(load(responsibilities[g], f), totals[f])
-            store(responsibilities[g], f, share)
+            share = scale(load(own, f), totals[f])
+            store(own, f, share)
             sums = add(sums, share)
         store(counts, g, sums)
     return marginal, expected
 
 
-@kernel("UniTuple(float64, 2)(float64[:,::1], float64[::1], float64[:,::1], int64)")
-def revive(scores, evidences, responsibilities, k):
+@part("UniTuple(float64, 2)(float64[:,::1], float64[::1], float64[:,::1], int64, float64[::1])")
+def revive(scores, evidences, responsibilities, k, gaps):
     """Rescale the responsibilities of a component that rests on almost nothing; return its exact count and their sum.
 
     They would vanish beside the others, yet their weighted mean, the component's next prototype, is well defined.
     """
     n_samples = len(evidences)
-    gaps = np.empty(n_samples, dtype=np.float64)  # contiguous, so that the loops below become vector code
     top = -math.inf
-    for i in range(n_samples):
-        gaps[i] = scores[i, k] - evidences[i]
-        top = max(top, gaps[i])
+    for i in range(n_samples):  # `gaps` is contiguous, so that the next loop becomes vector code
+        gap = scores[i, k] - evidences[i]
+        gaps[i] = gap
+        top = gap if gap > top else top
     for i in range(n_samples):
         gap = gaps[i] - top
         gaps[i] = exp(gap if gap > SMALLEST else SMALLEST)
@@ -195,29 +207,31 @@ def revive(scores, evidences, responsibilities, k):
     return sum_ * math.exp(top), sum_
 
 
-@kernel(
-    "Tuple((float64, float64, int64))(uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], float64, "
-    "float64[:,:,::1], float64[::1], int32[::1], int32[::1], float64[:,:,::1], float64[:,::1], float64[:,::1])"
+@part(
+    "Tuple((float64, float64, int64))(uint64[:,::1], int64, float64[:,::1], float64[:,::1], float64, float64[:,::1], "
+    "float64[::1], int32[::1], int32[::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])"
 )
-def e_step(blocks, n_features, prototypes, weights, clamp, scores, tops, owners, soft, responsibilities, counts, mass):
-    """Write owners, responsibilities, effective counts and the sums to divide by.
+def e_step(
+    blocks, n_features, prototypes, weights, clamp, scores, tops, owners, soft, responsibilities, counts, mass, room
+):
+    """Write owners, responsibilities, effective counts and the sums to divide by; `room` is to work in.
 
     Returns the marginal and the expected objective, and how many samples are soft.
     """
-    use_widest_vectors()
-    groups, n_samples, _ = scores.shape
-    write_scores(blocks, n_features, prototypes, weights, clamp, scores)
+    groups, n_samples = len(weights), len(owners)
+    write_scores(blocks, n_features, prototypes, weights, clamp, scores, room)
     n_soft = separate(scores, tops, owners, soft)
     if n_soft < n_samples and n_soft >= MOSTLY * n_samples:
         n_soft = call_all_soft(owners, soft)
-    counts[:] = 0.0
+    for g in range(groups):
+        store(counts, g, zeros(counts))
     marginal = 0.0
     for i in range(n_samples):
         if owners[i] >= 0:
             counts[owners[i] // LANES, owners[i] % LANES] += 1.0
             marginal += tops[i]
     expected = marginal
-    parts = soften(scores, tops, soft[:n_soft], responsibilities, counts)
+    parts = soften(scores, tops, soft, n_soft, responsibilities, counts, room)
     marginal += parts[0]
     expected += parts[1]
 
@@ -226,18 +240,18 @@ def e_step(blocks, n_features, prototypes, weights, clamp, scores, tops, owners,
         for k in range(LANES):
             vanishing |= weights[g, k] > 0.0 and counts[g, k] < ALMOST_NOTHING
     if vanishing and n_soft < n_samples:  # every sample may matter to a component that none belongs to
+        separate(scores, tops, owners, soft)  # for the tops, which have become something else
         n_soft = call_all_soft(owners, soft)
-        for i in range(n_samples):
-            tops[i] = -math.inf
-            for g in range(groups):
-                tops[i] = max(tops[i], largest(load(scores[g], i)))
-        counts[:] = 0.0
-        soften(scores, tops, soft[:n_samples], responsibilities, counts)
-    mass[:] = counts
+        for g in range(groups):
+            store(counts, g, zeros(counts))
+        soften(scores, tops, soft, n_soft, responsibilities, counts, room)
     for g in range(groups):
+        store(mass, g, load(counts, g))
         for k in range(LANES):
             if weights[g, k] == 0.0:
                 mass[g, k] = 1.0  # no such component: its prototype stays 0
             elif counts[g, k] < ALMOST_NOTHING:
-                counts[g, k], mass[g, k] = revive(scores[g], tops, responsibilities[g], k)
+                own = rows(scores, g * n_samples, n_samples)
+                shares = rows(responsibilities, g * (n_samples + BLOCK), n_samples)
+                counts[g, k], mass[g, k] = revive(own, tops, shares, k, line(room, 0, n_samples))
     return marginal, expected, n_soft

@@ -15,22 +15,45 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
-from bitreplay._kernels.e_step import e_step
-from bitreplay._kernels.lanes import LANES, kernel, rows_of_eight, use_widest_vectors
+from bitreplay._kernels.compiling import kernel, part
+from bitreplay._kernels.e_step import FACTORS, e_step
+from bitreplay._kernels.lanes import LANES, line, rows, store, zeros
 from bitreplay._kernels.m_step import m_step
-from bitreplay._kernels.products import BLOCK
+from bitreplay._kernels.products import BLOCK, TABLES
 
-__all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_all"]
+__all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_all", "working_memory"]
 
 RUNNING, CONVERGED, DEGENERATE = 0, 1, 2
 
 SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight
+CACHE_LINE = 64  # bytes; a row of eight float64 that lies across two lines costs twice
 
 
-@kernel(
-    "UniTuple(int64, 2)(uint64[:,::1], uint64[:,::1], uint64[:,::1], int64, float64[:,:,::1], float64[:,::1], int64, "
-    "boolean, boolean, float64, float64, float64, int64, float64[:,::1], float64[::1])"
+def working_memory(
+    n_samples: int, n_features: int, groups: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
+    """Room for the kernels to work in: rows of eight in a cache line each, numbers of samples, and a block of bits.
+
+    It comes from NumPy, because kernels that allocate nothing themselves take half the time to compile.
+    """
+    padded = -(-n_features // LANES // LANES) * LANES * LANES  # whole words
+    kept = groups * (2 * n_samples + BLOCK + 2) + -(-n_samples // LANES)
+    scoring = TABLES + BLOCK * -(-n_features // BLOCK) + n_features + -(-n_features // FACTORS)
+    softening = n_samples + -(-2 * n_samples // LANES)
+    averaging = TABLES + padded + padded // LANES
+    n_rows = kept + max(scoring, softening, averaging)
+    buffer = np.empty((n_rows + 1) * LANES)
+    first = -buffer.ctypes.data % CACHE_LINE // 8
+    room = buffer[first : first + n_rows * LANES].reshape(n_rows, LANES)
+    return room, np.empty(3 * n_samples + BLOCK + groups * LANES + 1, np.int32), np.empty(padded, np.uint64)
+
+
+@part(
+    "UniTuple(int64, 2)(uint64[:,::1], uint64[:,::1], uint64[:,::1], int64, float64[:,::1], float64[:,::1], int64, "
+    "boolean, boolean, float64, float64, float64, int64, float64[:,::1], float64[::1], float64[:,::1], int32[::1], "
+    "uint64[::1])"
 )
 def run_em(
     blocks,
@@ -48,6 +71,9 @@ def run_em(
     steps,
     counts,
     bounds,
+    room,
+    places,
+    chunks,
 ):
     """Run up to `steps` EM steps in place; return how many were done and why it stopped.
 
@@ -56,16 +82,17 @@ def run_em(
     leaves a component with fewer than `min_count` samples. `counts` becomes the number of samples that each component's
     prototype rests on.
     """
-    use_widest_vectors()
-    groups, n_samples = len(prototypes), len(words)
-    scores = rows_of_eight(groups * n_samples).reshape(groups, n_samples, LANES)
+    groups, n_samples = len(weights), len(words)
     padded = n_samples + BLOCK  # room to fill up the last 48 soft samples
-    responsibilities = rows_of_eight(groups * padded).reshape(groups, padded, LANES)
-    tops = np.empty(n_samples, dtype=np.float64)
-    owners = np.empty(n_samples, dtype=np.int32)
-    soft = np.empty(padded, dtype=np.int32)
-    expected_counts = np.empty((groups, LANES), dtype=np.float64)
-    mass = np.empty((groups, LANES), dtype=np.float64)
+    scores, responsibilities = rows(room, 0, groups * n_samples), rows(room, groups * n_samples, groups * padded)
+    at = groups * (n_samples + padded)
+    expected_counts, mass = rows(room, at, groups), rows(room, at + groups, groups)
+    at += 2 * groups
+    tops = line(room, LANES * at, n_samples)
+    at += (n_samples + LANES - 1) // LANES
+    rest = rows(room, at, len(room) - at)
+    owners, soft = line(places, 0, n_samples), line(places, n_samples, padded)
+    order = line(places, n_samples + padded, n_samples + LANES * groups + 1)
     for step in range(steps + 1):
         marginal, complete, n_soft = e_step(
             blocks,
@@ -80,6 +107,7 @@ def run_em(
             responsibilities,
             expected_counts,
             mass,
+            rest,
         )
         bounds[step] = (complete if expected else marginal) / n_samples
         if step > 0 and abs(bounds[step] - bounds[step - 1]) < tol * abs(bounds[step]):
@@ -88,16 +116,21 @@ def run_em(
             all_soft = n_soft == n_samples
             while n_soft % BLOCK:
                 soft[n_soft] = 0
-                responsibilities[:, n_soft] = 0.0
+                for g in range(groups):
+                    store(responsibilities, padded * g + n_soft, zeros(responsibilities))
                 n_soft += 1
-            m_step(words, columns, owners, soft[:n_soft], all_soft, responsibilities, mass, prototypes)
-            counts[:] = expected_counts
+            m_step(
+                words, columns, owners, soft, n_soft, all_soft, responsibilities, mass, prototypes, order, chunks, rest
+            )
             smallest = math.inf
             for component in range(n_components):
-                g, k = divmod(component, LANES)
-                smallest = min(smallest, counts[g, k])
+                g, k = component // LANES, component % LANES
+                count = expected_counts[g, k]
+                counts[g, k] = count
+                smallest = count if count < smallest else smallest
                 if learn_weights:
-                    weights[g, k] = max(counts[g, k] / n_samples, SMALLEST_WEIGHT)
+                    share = count / n_samples
+                    weights[g, k] = share if share > SMALLEST_WEIGHT else SMALLEST_WEIGHT
             if smallest < min_count and step + 1 < steps:  # after the last step the objective is wanted as well
                 return step + 1, DEGENERATE
     return steps, RUNNING
@@ -105,7 +138,8 @@ def run_em(
 
 @kernel(
     "void(uint64[:,::1], uint64[:,::1], uint64[:,::1], int64, float64[:,:,:,::1], float64[:,:,::1], int64, boolean, "
-    "boolean, float64, float64, float64, int64[::1], float64[:,:,::1], float64[:,::1], int64[:,::1])"
+    "boolean, float64, float64, float64, int64[::1], float64[:,:,::1], float64[:,::1], int64[:,::1], float64[:,::1], "
+    "int32[::1], uint64[::1])"
 )
 def run_all(
     blocks,
@@ -124,19 +158,24 @@ def run_all(
     counts,
     bounds,
     outcomes,
+    room,
+    places,
+    chunks,
 ):
     """Run EM from several starts, each for its number of steps; `outcomes[r]` is what :func:`run_em` returns.
 
     One call for all of them, because between two calls a thread has to wait for the interpreter.
     """
-    for r in range(len(prototypes)):
+    _, groups, padded, _ = prototypes.shape
+    n_bounds = bounds.shape[1]
+    for r in range(len(steps)):
         outcomes[r, 0], outcomes[r, 1] = run_em(
             blocks,
             words,
             columns,
             n_features,
-            prototypes[r],
-            weights[r],
+            rows(prototypes, groups * padded * r, groups * padded),
+            rows(weights, groups * r, groups),
             n_components,
             learn_weights,
             expected,
@@ -144,6 +183,9 @@ def run_all(
             tol,
             min_count,
             steps[r],
-            counts[r],
-            bounds[r],
+            rows(counts, groups * r, groups),
+            line(bounds, n_bounds * r, n_bounds),
+            room,
+            places,
+            chunks,
         )

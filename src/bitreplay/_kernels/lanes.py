@@ -7,26 +7,27 @@ depends on what the compiler happens to recognise, and is two to four times slow
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic, models, register_model
+from numba.np.arrayobj import populate_array
+
+from bitreplay._kernels.compiling import inlined
 
 __all__ = [
     "LANES",
     "above",
     "add",
     "exp",
-    "kernel",
     "largest",
+    "line",
     "load",
     "log",
     "multiply",
-    "rows_of_eight",
+    "rows",
     "scale",
     "shift",
     "store",
@@ -36,7 +37,6 @@ __all__ = [
 ]
 
 LANES = 8
-CACHE_LINE = 64  # bytes; a row of eight float64 that lies across two lines costs twice
 
 _LN2 = 0.6931471805599453
 _BIAS, _MANTISSA_BITS = np.uint64(1023), np.uint64(52)
@@ -49,20 +49,6 @@ _L5, _L6, _L7 = 0.1818357216161805012, 0.1531383769920937332, 0.1479819860511658
 # integer.
 _LOG2_E, _LN2_HIGH, _LN2_LOW = 1.4426950408889634, 6.93147180369123816490e-1, 1.90821492927058770002e-10
 _ROUND = 1.5 * 2.0**52
-
-# Fused multiply-add is allowed; a division does not test for zero, because that branch would forbid vector code.
-_OPTIONS = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
-_inlined = numba.njit(**_OPTIONS)
-
-
-def kernel(*signatures: str) -> Callable[[Callable[..., Any]], Any]:
-    """Compile a function for exactly these signatures, without the interpreter lock, and keep the machine code on disk.
-
-    Compilation happens when the module is imported, so modules with kernels are imported where they are first needed:
-    the first fit after installation pays for it, later processes load the cache, and a process that predicts for a few
-    rows needs no compiler at all.
-    """
-    return lambda function: numba.njit(list(signatures), cache=True, **_OPTIONS)(function)
 
 
 @intrinsic
@@ -83,25 +69,25 @@ def use_widest_vectors(typing):
 # ---------------------------------------------------------------------- rows of eight
 
 
-class Eight(types.Type):
-    """The type of a row of eight numbers inside a kernel."""
+class Row(types.Type):
+    """The type of a row of numbers, eight if nothing else is said, inside a kernel."""
 
-    def __init__(self, dtype):
-        self.dtype = dtype
-        super().__init__(name=f"Eight({dtype})")
-
-
-@register_model(Eight)
-class _EightModel(models.PrimitiveModel):
-    def __init__(self, manager, eight):
-        super().__init__(manager, eight, ir.VectorType(manager.lookup(eight.dtype).get_value_type(), LANES))
+    def __init__(self, dtype, count=LANES):
+        self.dtype, self.count = dtype, count
+        super().__init__(name=f"Row({dtype}, {count})")
 
 
-def _row(context, builder, signature, arguments):
+@register_model(Row)
+class _RowModel(models.PrimitiveModel):
+    def __init__(self, manager, row):
+        super().__init__(manager, row, ir.VectorType(manager.lookup(row.dtype).get_value_type(), row.count))
+
+
+def _address(context, builder, signature, arguments):
     """Address of a row of a matrix with eight columns, as a vector."""
     matrix = context.make_array(signature.args[0])(context, builder, arguments[0])
     row = context.cast(builder, arguments[1], signature.args[1], types.int64)
-    vector = context.get_value_type(Eight(signature.args[0].dtype)).as_pointer()
+    vector = context.get_value_type(Row(signature.args[0].dtype)).as_pointer()
     return builder.gep(builder.bitcast(matrix.data, vector), [row])
 
 
@@ -110,9 +96,9 @@ def load(typing, rows, r):
     """Row `r` of a matrix with eight columns."""
 
     def emit(context, builder, signature, arguments):
-        return builder.load(_row(context, builder, signature, arguments), align=rows.dtype.bitwidth // 8)
+        return builder.load(_address(context, builder, signature, arguments), align=rows.dtype.bitwidth // 8)
 
-    return Eight(rows.dtype)(rows, r), emit
+    return Row(rows.dtype)(rows, r), emit
 
 
 @intrinsic
@@ -120,7 +106,7 @@ def store(typing, rows, r, x):
     """Write eight numbers to row `r`."""
 
     def emit(context, builder, signature, arguments):
-        builder.store(arguments[2], _row(context, builder, signature, arguments), align=rows.dtype.bitwidth // 8)
+        builder.store(arguments[2], _address(context, builder, signature, arguments), align=rows.dtype.bitwidth // 8)
         return context.get_dummy_value()
 
     return types.void(rows, r, x), emit
@@ -133,7 +119,7 @@ def zeros(typing, rows):
     def emit(context, builder, signature, arguments):
         return ir.Constant(context.get_value_type(signature.return_type), None)
 
-    return Eight(rows.dtype)(rows), emit
+    return Row(rows.dtype)(rows), emit
 
 
 def _elementwise(operation, *, scalar=False):
@@ -199,12 +185,37 @@ total = _reduction(lambda builder, x, y: builder.fadd(x, y))
 largest = _reduction(lambda builder, x, y: builder.select(builder.fcmp_ordered(">", x, y), x, y))
 
 
-@_inlined
-def rows_of_eight(n):
-    """A new matrix of `n` rows of eight float64, each in a cache line of its own."""
-    buffer = np.empty((n + 1) * LANES, dtype=np.float64)
-    first = (-buffer.ctypes.data % CACHE_LINE) // 8
-    return buffer[first : first + n * LANES].reshape(n, LANES)
+def _view(*row):
+    """Make the function that gives a part of an array of any shape as a list of numbers, or of rows of so many.
+
+    ``view(array, first, n)``: `n` of them, from number `first` on. The array must lie in the memory row by row.
+    """
+
+    @intrinsic
+    def view(typing, array, first, n):
+        def emit(context, builder, signature, arguments):
+            source = context.make_array(array)(context, builder, arguments[0])
+            begin, length = (context.cast(builder, arguments[i], signature.args[i], types.int64) for i in (1, 2))
+            size, per_row = array.dtype.bitwidth // 8, math.prod(row)
+            strides = [size * per_row, size][-1 - len(row) :]
+            out = context.make_array(signature.return_type)(context, builder)
+            populate_array(
+                out,
+                data=builder.gep(source.data, [builder.mul(begin, ir.Constant(ir.IntType(64), per_row))]),
+                shape=[length, *(ir.Constant(ir.IntType(64), n) for n in row)],
+                strides=[ir.Constant(ir.IntType(64), stride) for stride in strides],
+                itemsize=ir.Constant(ir.IntType(64), size),
+                meminfo=None,  # whoever called the kernel holds the array
+            )
+            return out._getvalue()
+
+        return types.Array(array.dtype, 1 + len(row), "C")(array, first, n), emit
+
+    return view
+
+
+line = _view()
+rows = _view(LANES)
 
 
 # ---------------------------------------------------------------------- functions of one number, without branches
@@ -222,7 +233,7 @@ def _as_float(typing, value):
     return types.float64(types.uint64), lambda _c, builder, _s, args: builder.bitcast(args[0], ir.DoubleType())
 
 
-@_inlined
+@inlined
 def log(x):
     """Natural logarithm of a positive normal float64 without branches, so that loops over it become vector code."""
     bits = _as_integer(x)
@@ -239,7 +250,7 @@ def log(x):
     return (_as_float(exponent | _TWO_52) - _TWO_52_BIASED) * _LN2 - (half_square - s * (half_square + series) - f)
 
 
-@_inlined
+@inlined
 def exp(x):
     """Exponential of a float64 in [-700, 700] without branches, so that loops over it become vector code."""
     rounded = x * _LOG2_E + _ROUND

@@ -17,7 +17,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from bitreplay._kernels.lanes import LANES, Eight, kernel, load, store, zeros
+from bitreplay._kernels.compiling import kernel
+from bitreplay._kernels.lanes import LANES, Row, load, store, zeros
 
 __all__ = ["PLACES", "code_images", "convolve_to_bits", "convolve_to_sums", "pack_maps"]
 
@@ -39,7 +40,7 @@ def _count(typing, counts, kernels, word):
         )
         return builder.add(counts, builder.call(population, [builder.xor(kernels, splat)]))
 
-    eight = Eight(types.uint64)
+    eight = Row(types.uint64)
     return eight(eight, eight, types.uint64), emit
 
 

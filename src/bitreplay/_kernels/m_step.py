@@ -7,27 +7,34 @@ of their responsibilities.
 
 from __future__ import annotations
 
-import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from bitreplay._kernels.lanes import LANES, kernel, load, multiply, rows_of_eight, store
-from bitreplay._kernels.products import BLOCK, CHUNK, add_block
+from bitreplay._kernels.compiling import kernel, linked, part
+from bitreplay._kernels.lanes import LANES, Row, line, load, multiply, rows, store, zeros
+from bitreplay._kernels.products import BLOCK, CHUNK, TABLES, add_block
 
 __all__ = ["count_bits", "m_step", "write_columns"]
 
 FULL = 255  # samples after which a counter of one byte is full
 
 _BITS, _BYTES = ir.VectorType(ir.IntType(1), 64), ir.VectorType(ir.IntType(8), 64)
+_COUNTERS = Row(types.uint8, 64)
+
+
+@intrinsic
+def _nothing_counted(typing):
+    """64 counters of a byte each, at 0."""
+    return _COUNTERS(), lambda context, builder, signature, arguments: ir.Constant(_BYTES, None)
 
 
 def _word(context, builder, signature, arguments, offset):
-    """``words[members[first + offset], column]`` as 64 bits; the arguments are (words, column, members, first)."""
-    words, members = (context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2))
-    at = builder.add(arguments[3], ir.Constant(ir.IntType(64), offset))
+    """``words[members[first + offset], column]`` as 64 bits; the arguments end with (words, column, members, first)."""
+    words, members = (context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (-4, -2))
+    at = builder.add(arguments[-1], ir.Constant(ir.IntType(64), offset))
     row = builder.sext(builder.load(builder.gep(members.data, [at])), ir.IntType(64))
-    at = builder.add(builder.mul(row, builder.extract_value(words.shape, 1)), arguments[1])
+    at = builder.add(builder.mul(row, builder.extract_value(words.shape, 1)), arguments[-3])
     return builder.bitcast(builder.load(builder.gep(words.data, [at])), _BITS)
 
 
@@ -35,18 +42,15 @@ def _counting(n_rows):
     """Make the function that adds the 64 bits of one word of `n_rows` members to 64 counters."""
 
     @intrinsic
-    def count(typing, words, column, members, first, counters):
+    def count(typing, counters, words, column, members, first):
         def emit(context, builder, signature, arguments):
-            out = context.make_array(signature.args[4])(context, builder, arguments[4])
-            address = builder.bitcast(out.data, _BYTES.as_pointer())
-            counts = builder.load(address, align=1)
+            counts = arguments[0]
             for i in range(n_rows):
                 bits = _word(context, builder, signature, arguments, i)
                 counts = builder.sub(counts, builder.sext(bits, _BYTES))  # a set bit, extended, is -1
-            builder.store(counts, address, align=1)
-            return context.get_dummy_value()
+            return counts
 
-        return types.void(words, types.int64, members, types.int64, counters), emit
+        return _COUNTERS(_COUNTERS, words, types.int64, members, types.int64), emit
 
     return count
 
@@ -55,7 +59,7 @@ _count_one, _count_four = _counting(1), _counting(4)
 
 
 @intrinsic
-def _transpose(typing, words, column, members, first, chunks):
+def _transpose(typing, chunks, words, column, members, first):
     """Write the bits that 48 members have in the 64 features of a word to 64 rows of eight chunks."""
 
     def emit(context, builder, signature, arguments):
@@ -71,13 +75,13 @@ def _transpose(typing, words, column, members, first, chunks):
         while len(planes) > 1:  # zip the first half with the second until the eight chunks of a feature are neighbours
             half = len(planes) // 2
             planes = [_zip(builder, planes[i], planes[i + half]) for i in range(half)]
-        out = context.make_array(signature.args[4])(context, builder, arguments[4])
-        at = builder.mul(arguments[1], ir.Constant(ir.IntType(64), 64))
+        out = context.make_array(signature.args[0])(context, builder, arguments[0])
+        at = builder.mul(arguments[2], ir.Constant(ir.IntType(64), 64))
         address = builder.bitcast(builder.gep(out.data, [at]), planes[0].type.as_pointer())
         builder.store(planes[0], address, align=1)
         return context.get_dummy_value()
 
-    return types.void(words, types.int64, members, types.int64, chunks), emit
+    return types.void(chunks, words, types.int64, members, types.int64), emit
 
 
 def _zip(builder, x, y):
@@ -88,113 +92,113 @@ def _zip(builder, x, y):
 
 @intrinsic
 def _add_counters(typing, counters, counts, at):
-    """Add 64 counters of a byte each to ``counts[at : at + 64]``."""
+    """Add 64 counters to ``counts[at : at + 64]``."""
 
     def emit(context, builder, signature, arguments):
-        narrow, wide = (context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 1))
+        wide = context.make_array(signature.args[1])(context, builder, arguments[1])
         doubles = ir.VectorType(ir.DoubleType(), 64)
         address = builder.bitcast(builder.gep(wide.data, [arguments[2]]), doubles.as_pointer())
-        added = builder.uitofp(builder.load(builder.bitcast(narrow.data, _BYTES.as_pointer()), align=1), doubles)
+        added = builder.uitofp(arguments[0], doubles)
         builder.store(builder.fadd(builder.load(address, align=8), added), address, align=8)
         return context.get_dummy_value()
 
-    return types.void(counters, counts, types.int64), emit
+    return types.void(_COUNTERS, counts, types.int64), emit
 
 
 @kernel("void(uint64[:,::1], int32[::1], float64[::1])")
 def count_bits(words, members, counts):
     """Write in how many members each bit is set."""
-    counters = np.empty(64, dtype=np.uint8)
-    counts[:] = 0.0
+    for j in range(len(counts)):
+        counts[j] = 0.0
     for w in range(words.shape[1]):
         for first in range(0, len(members), FULL):
-            counters[:] = 0
+            counters = _nothing_counted()
             end = min(first + FULL, len(members))
             fours = end - (end - first) % 4
             for m in range(first, fours, 4):
-                _count_four(words, w, members, m, counters)
+                counters = _count_four(counters, words, w, members, m)
             for m in range(fours, end):
-                _count_one(words, w, members, m, counters)
+                counters = _count_one(counters, words, w, members, m)
             _add_counters(counters, counts, 64 * w)
 
 
-@kernel("void(uint64[:,::1], uint64[:,::1])")
-def write_columns(words, columns):
-    """Write the bits that samples 48b to 48b + 47 have in a feature to ``columns[b, feature]``, as eight chunks.
-
-    Beyond the last sample stand the bits of the first one: they are given responsibility 0.
-    """
-    members = np.zeros(BLOCK * len(columns), dtype=np.int32)
-    for i in range(len(words)):
-        members[i] = i
-    for b in range(len(columns)):
-        for w in range(words.shape[1]):
-            _transpose(words, w, members, BLOCK * b, columns[b])
+_count_bits = linked(count_bits)
 
 
-@kernel("void(uint64[:,::1], float64[:,::1], float64[:,::1])")
-def sum_all(columns, responsibilities, sums):
-    """Write the responsibility-weighted sum of every bit over all samples."""
-    tables = rows_of_eight(8 << CHUNK).reshape(8, 1 << CHUNK, LANES)
-    sums[:] = 0.0
-    for b in range(len(columns)):
-        add_block(columns[b], responsibilities[BLOCK * b : BLOCK * (b + 1)], tables, sums)
+@part("void(uint64[:,::1], int32[::1], int64, uint64[::1])")
+def write_column(words, members, first, chunks):
+    """Write the bits that 48 members, from number `first` on, have in every feature, as eight chunks."""
+    for w in range(words.shape[1]):
+        _transpose(chunks, words, w, members, first)
 
 
-@kernel("void(uint64[:,::1], int32[::1], float64[:,::1], float64[:,::1])")
-def sum_soft(words, soft, responsibilities, sums):
-    """Write the responsibility-weighted sum of every bit over the soft samples, a multiple of 48."""
-    chunks = np.empty(64 * words.shape[1], dtype=np.uint64)
-    tables = rows_of_eight(8 << CHUNK).reshape(8, 1 << CHUNK, LANES)
-    sums[:] = 0.0
-    for first in range(0, len(soft), BLOCK):
-        for w in range(words.shape[1]):
-            _transpose(words, w, soft, first, chunks)
-        add_block(chunks, responsibilities[first : first + BLOCK], tables, sums)
+@kernel("void(uint64[:,::1], int32[::1], uint64[:,::1])")
+def write_columns(words, members, columns):
+    """Write the bits that members 48b to 48b + 47 have in a feature to ``columns[b, feature]``, as eight chunks."""
+    n_blocks, n_features = columns.shape
+    for b in range(n_blocks):
+        write_column(words, members, BLOCK * b, line(columns, n_features * b, n_features))
 
 
-@kernel(
-    "void(uint64[:,::1], uint64[:,::1], int32[::1], int32[::1], boolean, float64[:,:,::1], float64[:,::1], "
-    "float64[:,:,::1])"
+@part(
+    "void(uint64[:,::1], uint64[:,::1], int32[::1], int64, boolean, float64[:,::1], int64, float64[:,::1], "
+    "uint64[::1], float64[:,::1])"
 )
-def m_step(words, columns, owners, soft, all_soft, responsibilities, mass, prototypes):
-    """Write the weighted means of the samples; `mass` holds what to divide by.
+def sum_soft(words, columns, soft, n_soft, all_soft, responsibilities, first, tables, chunks, sums):
+    """Write the responsibility-weighted sum of every bit over the soft samples, a multiple of 48."""
+    n_features = len(sums)
+    for j in range(n_features):
+        store(sums, j, zeros(sums))
+    for begin in range(0, n_soft, BLOCK):
+        if all_soft:
+            bits = line(columns, begin // BLOCK * n_features, n_features)
+        else:
+            write_column(words, soft, begin, chunks)
+            bits = line(chunks, 0, n_features)
+        add_block(bits, rows(responsibilities, first + begin, BLOCK), tables, sums)
 
-    `soft` is filled up to a multiple of 48 with samples of responsibility 0.
+
+@part(
+    "void(uint64[:,::1], uint64[:,::1], int32[::1], int32[::1], int64, boolean, float64[:,::1], float64[:,::1], "
+    "float64[:,::1], int32[::1], uint64[::1], float64[:,::1])"
+)
+def m_step(words, columns, owners, soft, n_soft, all_soft, responsibilities, mass, prototypes, order, chunks, room):
+    """Write the weighted means of the samples; `mass` holds what to divide by, and is used up.
+
+    The first `n_soft` of `soft` are the soft samples, filled up to a multiple of 48 with some of responsibility 0. The
+    last three arguments are room to work in.
     """
-    groups, n_features, _ = prototypes.shape
-    ends = np.zeros(groups * LANES + 1, dtype=np.int64)  # hard samples in order of their owners
-    for i in range(len(owners)):
+    groups, n_samples, n_features = len(mass), len(owners), len(prototypes) // len(mass)
+    members, ends = line(order, 0, n_samples), line(order, n_samples, groups * LANES + 1)
+    for component in range(len(ends)):
+        ends[component] = 0
+    for i in range(n_samples):
         if owners[i] >= 0:
             ends[owners[i] + 1] += 1
     for component in range(groups * LANES):
         ends[component + 1] += ends[component]
-    members = np.empty(len(owners), dtype=np.int32)
-    for i in range(len(owners)):
+    for i in range(n_samples):  # hard samples in order of their owners
         if owners[i] >= 0:
             members[ends[owners[i]]] = i
             ends[owners[i]] += 1
 
-    counts = np.empty(n_features, dtype=np.float64)
-    sums = rows_of_eight(n_features)
-    inverse = rows_of_eight(1)
+    tables, sums = rows(room, 0, TABLES), rows(room, TABLES, n_features)
+    counts = line(room, LANES * (TABLES + n_features), n_features)
+    begin = 0
     for g in range(groups):
-        if all_soft:
-            sum_all(columns, responsibilities[g], sums)
-        else:
-            sum_soft(words, soft, responsibilities[g], sums)
-        begin = ends[g * LANES - 1] if g else 0
+        first = g * (n_samples + BLOCK)
+        sum_soft(words, columns, soft, n_soft, all_soft, responsibilities, first, tables, chunks, sums)
         for k in range(LANES):
             end = ends[g * LANES + k]
             if begin < end:
-                count_bits(words, members[begin:end], counts)
+                _count_bits(words, line(members, begin, end - begin), counts)
                 for j in range(n_features):
                     sums[j, k] += counts[j]
             begin = end
-            inverse[0, k] = 1.0 / mass[g, k]
-        factors = load(inverse, 0)
+            mass[g, k] = 1.0 / mass[g, k]
+        factors = load(mass, g)
+        means = line(prototypes, LANES * n_features * g, LANES * n_features)
         for j in range(n_features):
-            store(prototypes[g], j, multiply(load(sums, j), factors))
-        means = prototypes[g].ravel()
-        for e in range(means.size):
+            store(prototypes, n_features * g + j, multiply(load(sums, j), factors))
+        for e in range(len(means)):
             means[e] = means[e] if means[e] < 1.0 else 1.0

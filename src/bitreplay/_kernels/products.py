@@ -11,12 +11,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from bitreplay._kernels.lanes import LANES, add, kernel, load, store, zeros
+from bitreplay._kernels.compiling import kernel, part
+from bitreplay._kernels.lanes import LANES, add, line, load, rows, store, zeros
 
-__all__ = ["BLOCK", "CHUNK", "add_block", "multiply", "write_chunks"]
+__all__ = ["BLOCK", "CHUNK", "LANES", "TABLES", "add_block", "multiply", "write_chunks"]
 
 CHUNK = 6  # bits; ours: of 4 to 8 the fastest for 500, 5000 and 2400 rows of 512, 512 and 12544 bits
 BLOCK = 8 * CHUNK
+TABLE = 1 << CHUNK  # rows of eight
+TABLES = 8 * TABLE
 
 _SIX_BITS = np.uint64(63)
 _SHIFTS = tuple(np.uint64(8 * c) for c in range(8))
@@ -30,7 +33,7 @@ def write_chunks(words, blocks):
     n_blocks, n_rows = blocks.shape
     last = words.shape[1] - 1
     for b in range(n_blocks):
-        word, offset = divmod(BLOCK * b, 64)
+        word, offset = BLOCK * b // 64, BLOCK * b % 64
         right, left = np.uint64(offset), np.uint64(64 - offset)
         for i in range(n_rows):
             value = words[i, word] >> right
@@ -42,28 +45,30 @@ def write_chunks(words, blocks):
             blocks[b, i] = chunks
 
 
-@kernel("void(float32[:,::1], int64, float32[:,::1])", "void(float64[:,::1], int64, float64[:,::1])")
-def write_table(weights, first, table):
-    """Write the sum of six rows of weights for every value that a chunk can take."""
-    store(table, 0, zeros(table))
+@part("void(float32[:,::1], int64, float32[:,::1], int64)", "void(float64[:,::1], int64, float64[:,::1], int64)")
+def write_table(weights, first, tables, begin):
+    """Write the sum of six rows of weights for every value that a chunk can take, from row `begin` on."""
+    store(tables, begin, zeros(tables))
     size = 1
     for bit in range(CHUNK):
         x = load(weights, first + bit)
-        for value in range(size):
-            store(table, size + value, add(load(table, value), x))
+        for value in range(begin, begin + size):
+            store(tables, size + value, add(load(tables, value), x))
         size *= 2
 
 
-@kernel(
-    "void(uint64[::1], float32[:,::1], float32[:,:,::1], float32[:,::1])",
-    "void(uint64[::1], float64[:,::1], float64[:,:,::1], float64[:,::1])",
+@part(
+    "void(uint64[::1], float32[:,::1], float32[:,::1], float32[:,::1])",
+    "void(uint64[::1], float64[:,::1], float64[:,::1], float64[:,::1])",
 )
 def add_block(chunks, weights, tables, outputs):
     """Add to every row's eight outputs the 48 rows of weights whose bits it sets."""
     for c in range(8):
-        write_table(weights, CHUNK * c, tables[c])
-    t0, t1, t2, t3 = tables[0], tables[1], tables[2], tables[3]
-    t4, t5, t6, t7 = tables[4], tables[5], tables[6], tables[7]
+        write_table(weights, CHUNK * c, tables, TABLE * c)
+    t0, t1 = rows(tables, 0, TABLE), rows(tables, TABLE, TABLE)
+    t2, t3 = rows(tables, 2 * TABLE, TABLE), rows(tables, 3 * TABLE, TABLE)
+    t4, t5 = rows(tables, 4 * TABLE, TABLE), rows(tables, 5 * TABLE, TABLE)
+    t6, t7 = rows(tables, 6 * TABLE, TABLE), rows(tables, 7 * TABLE, TABLE)
     for i in range(len(outputs)):
         row = chunks[i]  # one load for eight chunks: loads are what this loop waits for
         x = add(
@@ -78,23 +83,26 @@ def add_block(chunks, weights, tables, outputs):
 
 
 @kernel(
-    "void(uint64[:,::1], float32[:,::1], float32[:,:,::1], float32[:,::1])",
-    "void(uint64[:,::1], float32[:,::1], float64[:,:,::1], float64[:,::1])",
+    "void(uint64[:,::1], float32[:,::1], float32[:,::1], float32[:,::1], float32[:,::1], float32[:,::1])",
+    "void(uint64[:,::1], float32[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])",
 )
-def multiply(blocks, weights, tables, out):
-    """Write the product of packed rows with the rows of `weights` (outputs, bits) to `out` (rows, outputs)."""
+def multiply(blocks, weights, eight, tables, sums, out):
+    """Write the product of packed rows with the rows of `weights` (outputs, bits) to `out` (rows, outputs).
+
+    The rest is room to work in: `eight` for the weights of eight outputs, zero at the start so that padding bits have
+    weight 0, and `sums` for the rows of them.
+    """
     n_blocks, n_rows = blocks.shape
     n_outputs, n_bits = weights.shape
-    eight = np.zeros((BLOCK * n_blocks, LANES), dtype=tables.dtype)  # padding bits keep weight 0
-    sums = np.empty((n_rows, LANES), dtype=tables.dtype)
     for first in range(0, n_outputs, LANES):
         used = min(LANES, n_outputs - first)
         for k in range(used):
             for j in range(n_bits):
                 eight[j, k] = weights[first + k, j]
-        sums[:] = 0
+        for i in range(n_rows):
+            store(sums, i, zeros(sums))
         for b in range(n_blocks):
-            add_block(blocks[b], eight[BLOCK * b : BLOCK * (b + 1)], tables, sums)
+            add_block(line(blocks, n_rows * b, n_rows), rows(eight, BLOCK * b, BLOCK), tables, rows(sums, 0, n_rows))
         for i in range(n_rows):
             for k in range(used):
                 out[i, first + k] = sums[i, k]

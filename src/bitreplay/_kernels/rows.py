@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitreplay._kernels.lanes import kernel
+from bitreplay._kernels.compiling import kernel
 
 __all__ = ["add_to_rows"]
 

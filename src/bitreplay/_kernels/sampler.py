@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from bitreplay._kernels.lanes import kernel
+from bitreplay._kernels.compiling import kernel
 
 __all__ = ["DIGITS", "STRETCH", "draw_float32", "draw_packed"]
 

@@ -5,7 +5,8 @@ In NumPy the same takes four passes and many times as long, and every class of t
 
 from __future__ import annotations
 
-from bitreplay._kernels.lanes import LANES, kernel
+from bitreplay._kernels.compiling import kernel
+from bitreplay._kernels.lanes import LANES, rows, store, zeros
 
 __all__ = ["write_starts"]
 
@@ -16,9 +17,14 @@ def write_starts(steps, lowest, width, margin, starts):
 
     Features beyond the last, which fill up a word, become 0.
     """
-    for row in range(len(starts)):
+    n_rows, n_features, _ = starts.shape
+    highest = 1.0 - margin
+    for row in range(n_rows):
         for feature in range(len(lowest)):
             for lane in range(LANES):
                 value = lowest[feature] + width[feature] * steps[row, feature, lane]
-                starts[row, feature, lane] = min(max(value, margin), 1.0 - margin)
-        starts[row, len(lowest) :] = 0.0
+                value = value if value > margin else margin
+                starts[row, feature, lane] = value if value < highest else highest
+        written = rows(starts, row * n_features, n_features)
+        for feature in range(len(lowest), n_features):
+            store(written, feature, zeros(written))

@@ -46,18 +46,19 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
         for rows in row_blocks(*bits.shape):
             np.matmul(_rows(bits, rows).unpack(np.float32), weights.T, out=out[rows])
         return out
-    from bitreplay._kernels.products import BLOCK, CHUNK, multiply, write_chunks  # compiled on first use
+    from bitreplay._kernels.products import BLOCK, LANES, TABLES, multiply, write_chunks  # compiled on first use
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
-    tables = np.empty((8, 1 << CHUNK, 8), dtype=dtype)
     words = bits.words
     blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE)), dtype=np.uint64)
+    eight = np.zeros((BLOCK * len(blocks), LANES), dtype=dtype)
+    tables, sums = (np.empty((n, LANES), dtype=dtype) for n in (TABLES, blocks.shape[1]))
     result = np.empty((len(bits), len(weights)), dtype=dtype)
     for begin in range(0, len(bits), ROWS_AT_ONCE):
         rows = slice(begin, begin + ROWS_AT_ONCE)
         chunks = blocks if len(result[rows]) == blocks.shape[1] else np.empty_like(blocks[:, : len(result[rows])])
         write_chunks(words[rows], chunks)
-        multiply(chunks, weights, tables, result[rows])
+        multiply(chunks, weights, eight, tables, sums, result[rows])
     return result
 
 

@@ -23,8 +23,8 @@ __all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
 
 Array = npt.NDArray[Any]
 
-SCORES = 2**23  # ours: scores that are alive at once when only the best of each row is wanted: 64 MB
-FEWEST_ROWS = 512  # of a block: products of fewer rows are made in another way, more slowly
+SCORES = 2**22  # ours: scores that are alive at once when only the best of each row is wanted: 32 MB
+FEWEST_ROWS = 256  # ours: of a block; with fewer, reading the weights of very many classes takes longer than products
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Fitted:
         return (scores for _, scores in self._blocks(features))
 
     def _blocks(self, features: Array | PackedBits) -> Iterator[tuple[PackedBits, npt.NDArray[np.float64]]]:
-        """Blocks of rows and their scores, none of them large, and none so small that it is computed in another way.
+        """Blocks of rows and their scores, none of them large, and none so small that it takes longer.
 
         Their columns are in the order in which classes were learned: to sort those of many classes takes as long as to
         find the best.

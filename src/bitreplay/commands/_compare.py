@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 
 from bitreplay import metrics
+from bitreplay._floor.arguments import integer
 from bitreplay.commands._options import DEFAULT_SETTING, Integers, SettingOptions
 from bitreplay.learners import LEARNERS
 from bitreplay.report import terminal_table, write_report, write_summary
@@ -59,7 +60,7 @@ def compare(
     specifications = [Specification.parse(text) for text in learners or by_default]
     seeds = seeds or [0]
     for seed in seeds:
-        specifications[0].make(seed)  # refuses a wrong seed before anything long begins
+        integer("seed", seed, 0)  # refused before anything long begins
 
     def show(run: RunFolder) -> None:
         history = run.result().history

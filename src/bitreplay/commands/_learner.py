@@ -15,7 +15,7 @@ NOT_TYPED = ("seed", "em")  # the one is an option of the command, the other an 
 
 def learner_help(name: str) -> str:
     """The options of a learner: their descriptions from its docstring, with the defaults."""
-    kind = type(Specification.parse(name).make(0))
+    kind = type(Specification.parse(name).about)
     defaults = {option: str(one.default) for option, one in inspect.signature(kind).parameters.items()}
     about = parse(inspect.getdoc(kind) or "")
     described = {  # options that a method inherits are described where they are defined

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from bitreplay import metrics
+from bitreplay._floor.arguments import integer
 from bitreplay.commands._learner import learner_help
 from bitreplay.commands._options import DEFAULT_SETTING, SettingOptions
 from bitreplay.evaluation import History
@@ -62,7 +63,7 @@ def run(
         console.print(learner_help(explained))
         return
     specification = Specification.parse(learner, learner_options)
-    specification.make(seed)  # refuses a wrong seed before anything long begins
+    integer("seed", seed, 0)  # refused before anything long begins
     prepared = Prepared(setting)
     console.print(prepared.scenario.summary())
 

@@ -1,7 +1,9 @@
-"""Choices made on held-out samples of the first call: the head's open options, and the temperature of its scores.
+"""Decides what was left open, bits → **memory/head**: the head's options, the temperature of its scores, what is
+familiar.
 
 A fifth of every class is held out, the mixtures are fitted to the rest once, and every choice maximises the likelihood
-of the held-out samples. Test data is never used, and no choice is revised later.
+of the held-out samples. Then everything is fitted to all samples. Test data is never used, and no choice is revised
+later.
 
 What a head does about classes of few samples is decided by pretending: a quarter of the classes is fitted again, to a
 few of their samples, and the samples set aside of all classes judge; then it is the next quarter's turn. Large classes
@@ -12,28 +14,23 @@ accuracy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay._floor.seeds import seed_for
-from bitreplay.bits import PackedBits
-from bitreplay.heads import Head, fit_temperature, held_out_loss
-from bitreplay.memory import Label
+from bitreplay.bits import PackedBits, concatenate
+from bitreplay.gbm._drift import followed
+from bitreplay.gbm._familiar import NEEDED
+from bitreplay.heads import Head, fit_temperature, held_out_loss, with_temperature
+from bitreplay.memory import BinaryMemory, Label
 
-__all__ = [
-    "ENOUGH",
-    "FEW",
-    "HELD_OUT",
-    "HeldOut",
-    "can_pretend",
-    "choose_options",
-    "choose_sparingly",
-    "open_few_options",
-    "pretend",
-    "split",
-]
+if TYPE_CHECKING:
+    from bitreplay.gbm._state import GBMState
+
+__all__ = ["ENOUGH", "HeldOut", "Open", "decided", "judged", "split"]
 
 HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
 ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: fewer gain nothing
@@ -43,6 +40,7 @@ TURNS = 4  # ours: a quarter is small at a time, as on average over the sessions
 ALL_TURNS = 1000  # ours: classes up to which every quarter has its turn; of more, one quarter says enough
 PRETENDERS, MANY = 10, 100  # ours: classes that it takes to pretend, and samples of each at least
 JUDGES = 1000  # ours: held-out samples that it takes: an error of 1.6 points at most
+MOST_JUDGED = 2**24  # ours: scores that options are judged by; with more, rows are left out: it takes 128 MB
 
 Targets = npt.NDArray[np.intp]
 Scores = npt.NDArray[np.float64]
@@ -77,6 +75,83 @@ def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
         n_held = int(HELD_OUT * len(bits))
         kept[label], held[label] = bits[order[n_held:]], bits[order[:n_held]]
     return HeldOut(kept, held)
+
+
+class Open(NamedTuple):
+    """What is still to be decided."""
+
+    options: bool = False  # of the head
+    few_options: bool = False  # of the head, for classes of few samples
+    temperature: bool = False
+    familiar: bool = False  # how new held-out samples look
+
+
+def decided(state: GBMState, samples: Mapping[Label, PackedBits]) -> GBMState:
+    """The state with everything decided that was left open and that enough samples can be held out for."""
+    head, calibrate = state.head, state.options.calibrate
+    several = len({*state.labels, *samples}) > 1  # one class is always certain
+    what = Open(
+        bool(head.open_options()) and len(samples) > 1,
+        bool(open_few_options(head)) and can_pretend(samples),
+        calibrate and state.temperature is None and not head.calibrated and several,
+        calibrate and state.familiar.wants_more,
+    )
+    if not any(what):
+        return state
+    parts = split(samples, state.seed)
+    n = parts.n_held
+    what = Open(
+        what.options and n >= ENOUGH, what.few_options, what.temperature and n >= FEW, what.familiar and n >= NEEDED
+    )
+    return judged(state, parts, what) if any(what) else state
+
+
+def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
+    """The state with these things decided by the samples held out."""
+    memory, gathered = state._remembered(parts.kept)
+    bits = concatenate(list(parts.held.values()))
+    places = {label: place for place, label in enumerate(memory.labels)}
+    targets = np.repeat([places[label] for label in parts.held], [len(held) for held in parts.held.values()])
+    if len(bits) * len(memory) > MOST_JUDGED:
+        step = -(-len(bits) * len(memory) // MOST_JUDGED)
+        bits, targets = bits[::step], targets[::step]
+    head, temperature, familiar = state.head, state.temperature, state.familiar
+
+    def fitted(head: Head) -> Head:
+        return head.update(memory, state.binarizer, gathered, state._head_seed())
+
+    def score(head: Head) -> Scores:
+        return fitted(head).scores(bits)
+
+    if what.options:
+        head, _ = choose_options(head, score, targets, head.open_options())
+    if what.temperature or what.familiar:
+        made = fitted(head)
+    if what.temperature:
+        temperature = fit_temperature(made.scores(bits), targets)
+        if (scaled := with_temperature(head, temperature)) is not head:
+            head, made = scaled, fitted(scaled)
+    if what.familiar:
+        trial = followed(state, replace(state, memory=memory, head=made, temperature=temperature))
+        held = {memory.labels[place]: bits[targets == place] for place in np.unique(targets)}
+        shown = trial.measured(parts.kept).looks.shown(held, parts.kept)
+        familiar = replace(shown, numbers=familiar.numbers)  # those of the trial are not those of the head to come
+    if what.few_options:
+        turns = [(_shrunk(state, memory, few), {**gathered, **few}) for few in pretend(parts.kept, state.seed)]
+
+        def right(head: Head) -> float:
+            fitted = (head.update(small, state.binarizer, had, state._head_seed()) for small, had in turns)
+            return float(np.mean([(one.scores(bits).argmax(1) == targets).mean() for one in fitted]))
+
+        head = choose_sparingly(head, right, len(targets), open_few_options(head))
+    return replace(state, head=head, temperature=temperature, familiar=familiar)
+
+
+def _shrunk(state: GBMState, memory: BinaryMemory, few: Mapping[Label, PackedBits]) -> BinaryMemory:
+    """A memory whose classes `few` had no other samples than these."""
+    memory = memory.copy()
+    memory.replace(state._enrolment().fitted(few))
+    return memory
 
 
 def _large(samples: Mapping[Label, PackedBits]) -> list[Label]:

@@ -22,13 +22,13 @@ from bitreplay._floor.threads import blas_threads, n_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
-from bitreplay.gbm._deciding import decided
+from bitreplay.gbm._choice import decided
 from bitreplay.gbm._drift import followed
 from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._looks import Looks
 from bitreplay.gbm._update import Enrolment, Update
 from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature, waits
-from bitreplay.memory import BinaryMemory, Label, as_label
+from bitreplay.memory import BinaryMemory, Label, as_label, check_bits
 from bitreplay.mixture import EMOptions
 
 __all__ = ["GBMOptions", "GBMState", "make_head"]
@@ -37,6 +37,7 @@ Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 
 FEW_ROWS = 8  # ours: products of so few rows are fastest with one thread, and to ask joblib takes as long as they do
+LARGE = 2**25  # ours: values of all prototypes, whose closed form takes 150 MB (benchmarks/scale.py)
 SINGLE = 5  # ours: new classes of fewer samples, as they come from streams, do not ask for a new head at once
 
 
@@ -96,10 +97,15 @@ class GBMOptions:
         integer("prototypes", self.prototypes, 1)
         if not isinstance(self.em, EMOptions | None):
             raise InputError(f"em must be EMOptions or None; got {self.em!r}")
-        make_head(self.head)
+        _ = self.made_head
         one_of("update", self.update, Update)
         n_threads(self.n_jobs)
-        BinaryMemory(self.bits)  # refuses bits out of range
+        check_bits(self.bits)
+
+    @cached_property
+    def made_head(self) -> Head:
+        """The head that was asked for, not fitted yet."""
+        return make_head(self.head)
 
     @cached_property
     def em_options(self) -> EMOptions:
@@ -152,7 +158,7 @@ class GBMState:
     @classmethod
     def empty(cls, options: GBMOptions, binarizer: Binarizer, fingerprint: Fingerprint, seed: int) -> GBMState:
         """A state that has learned nothing yet."""
-        return cls(options, binarizer, BinaryMemory(options.bits, fingerprint), make_head(options.head), seed)
+        return cls(options, binarizer, BinaryMemory(options.bits, fingerprint), options.made_head, seed)
 
     def with_options(self, options: GBMOptions) -> GBMState:
         """The same state with other options for further learning; head and bits stay those of the first call."""
@@ -196,12 +202,18 @@ class GBMState:
     def _followed(self, head: Head, memory: BinaryMemory, samples: Samples) -> Head:
         """The head after learning: at once if there is a new class of some size, else when it is first asked."""
         small = all(label in self.memory or len(bits) < SINGLE for label, bits in samples.items())
-        if small and self.options.update == "online":
-            threads = n_threads(self.options.n_jobs)
-            later = deferred(head, memory, self.binarizer, self._head_seed(), threads)
-            if later is not None:
-                return later
-        return head.update(memory, self.binarizer, samples, self._head_seed())
+        waiting = self._deferred(head, memory, (small and self.options.update == "online") or self._is_large)
+        return waiting or head.update(memory, self.binarizer, samples, self._head_seed())
+
+    def _deferred(self, head: Head, memory: BinaryMemory, is_wanted: bool) -> Head | None:
+        """The head of a memory, to be computed when it is first asked, if that is wanted and the head can wait."""
+        threads = n_threads(self.options.n_jobs)
+        return deferred(head, memory, self.binarizer, self._head_seed(), threads) if is_wanted else None
+
+    @property
+    def _is_large(self) -> bool:
+        """Whether two heads of this size are too many: then the next one is not computed before this one is gone."""
+        return len(self.memory) > 0 and sum(self.memory.sizes) * self.memory.n_features > LARGE
 
     def settled(self) -> GBMState:
         """The state with all classes at rest: codes of q bits are all that is kept of them."""
@@ -228,7 +240,8 @@ class GBMState:
     def with_memory(self, memory: BinaryMemory) -> GBMState:
         """The state with another memory, and the head that follows from it alone."""
         with self.threads():
-            head = self.head.fit(memory, self.binarizer, self._head_seed())
+            waiting = self._deferred(self.head, memory, self._is_large)
+            head = waiting or self.head.fit(memory, self.binarizer, self._head_seed())
             familiar = self.familiar.of_classes(memory.labels)
             after = replace(self, memory=memory, head=head, familiar=familiar, calls=self.calls + 1)
             return followed(self, after) if self.options.calibrate else after

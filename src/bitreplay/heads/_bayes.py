@@ -14,8 +14,8 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
 from bitreplay.heads._few import BETA, BETA_OFFSET, lend_prior
-from bitreplay.heads._head import FromMemory, Scores
-from bitreplay.heads._prior import check_prior, log_prior
+from bitreplay.heads._from_memory import Generative
+from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Prior
 from bitreplay.mixture import linear_form
 
@@ -27,7 +27,7 @@ PRODUCTS = 2**23  # ours: products that are made at once; more would only take m
 
 
 @dataclass(frozen=True)
-class Bayes(FromMemory):
+class Bayes(Generative):
     """log p(z | c) under each class's mixture, with equal priors for all classes unless told otherwise.
 
     Parameters
@@ -69,14 +69,7 @@ class Bayes(FromMemory):
     def __post_init__(self) -> None:
         if self.clamp is not None:
             number("clamp", self.clamp, above=0, below=0.5)
-        number("strength", self.strength, 0)
-        if self.offset is not None:
-            number("offset", self.offset, 0)
-        check_prior(self.prior, self.temperature)
-
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
-        """The offset, if it is None; a strength of 0 needs none."""
-        return {} if self.strength == 0 else super().open_few_options()
+        super().__post_init__()
 
     def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Bayes:
         """Read the mixtures from the memory, which takes no time."""
@@ -90,7 +83,7 @@ class Bayes(FromMemory):
         starts = np.concatenate([[0], np.cumsum(memory.sizes[:-1])]).astype(np.intp)
         offset = BETA_OFFSET if self.offset is None else self.offset
         lend_prior(slopes, offsets, starts, memory, clamp, self.strength, offset)
-        offsets += np.repeat(log_prior(memory, self.prior, self.temperature), memory.sizes)
+        offsets += np.repeat(self.log_prior(memory), memory.sizes)
         return replace(self, _slopes=slopes, _offsets=offsets, _starts=starts)
 
     def scores(self, bits: PackedBits) -> Scores:
@@ -127,8 +120,3 @@ class Bayes(FromMemory):
     def nbytes(self) -> int:
         """Working set in bytes."""
         return self._slopes.nbytes + self._offsets.nbytes
-
-    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Options; nothing is learned beyond the memory."""
-        names = ("clamp", "strength", "offset", "prior", "temperature")
-        return {name: getattr(self, name) for name in names}, {}

@@ -26,10 +26,10 @@ from bitreplay._floor.arguments import number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
-from bitreplay.heads._few import OFFSET, STRENGTH, lend_strength, with_references
-from bitreplay.heads._head import FromMemory, Scores
+from bitreplay.heads._few import LARGE, OFFSET, STRENGTH, lend_strength, with_references
+from bitreplay.heads._from_memory import Generative
+from bitreplay.heads._head import Scores
 from bitreplay.heads._moments import Blocks, Moments, gram
-from bitreplay.heads._prior import check_prior, log_prior
 from bitreplay.heads._shortlist import MANY_CLASSES, shortlisted
 from bitreplay.memory import BinaryMemory, Prior
 
@@ -45,7 +45,7 @@ NO_VARIANCE = 1e-3  # ours: what counts as the mean variance where no bit varies
 
 
 @dataclass(frozen=True)
-class ClosedForm(FromMemory):
+class ClosedForm(Generative):
     """Discriminant analysis with a covariance per class, from the memory alone.
 
     Parameters
@@ -102,14 +102,7 @@ class ClosedForm(FromMemory):
             number("blend", self.blend, 0, 1)
         if self.ridge is not None:
             number("ridge", self.ridge, above=0)
-        number("strength", self.strength, 0)
-        if self.offset is not None:
-            number("offset", self.offset, 0)
-        check_prior(self.prior, self.temperature)
-
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
-        """The offset, if it is None; a strength of 0 needs none."""
-        return {} if self.strength == 0 else super().open_few_options()
+        super().__post_init__()
 
     def check(self, memory: BinaryMemory) -> None:
         """Refuse an empty memory, and one of few classes with so many prototypes that others would drown in zeros."""
@@ -146,16 +139,19 @@ class ClosedForm(FromMemory):
         solve = _solver(blocks, blend, ridge)
         weights = np.empty((1 + widest, len(wanted), n_features), np.float32)
         offsets = np.empty((1 + widest, len(wanted)))
-        means = np.empty((len(wanted), n_features), blocks.dtype)
+        helped = self.strength > 0 and (counts[wanted] < LARGE).any()  # else nobody asks for means
+        means = np.empty((len(wanted) if helped else 0, n_features), blocks.dtype)
         for block in blocks:
             begin, end = np.searchsorted(wanted, (block.classes.start, block.classes.stop))
             if begin < end:
                 into, own = slice(begin, end), wanted[begin:end] - block.classes.start
-                means[into] = block.means[own]
+                if helped:
+                    means[into] = block.means[own]
                 _write_rows(block, own, solve, blend, weights[:, into], offsets[:, into])
-        offset = OFFSET if self.offset is None else self.offset
-        lend_strength(weights, offsets, means, counts[wanted], self.strength, offset)
-        offsets[0] += log_prior(memory, self.prior, self.temperature)[wanted]
+        if helped:
+            offset = OFFSET if self.offset is None else self.offset
+            lend_strength(weights, offsets, means, counts[wanted], self.strength, offset)
+        offsets[0] += self.log_prior(memory)[wanted]
         if len(wanted) > len(asked):
             kept = np.searchsorted(wanted, asked)
             weights, offsets = weights[:, kept], offsets[:, kept]
@@ -197,11 +193,6 @@ class ClosedForm(FromMemory):
     def nbytes(self) -> int:
         """Working set in bytes: n_c (K+1) (D+1) numbers."""
         return self._weights.nbytes + self._offsets.nbytes
-
-    def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Options; nothing is learned beyond the memory."""
-        names = ("blend", "ridge", "strength", "offset", "prior", "temperature")
-        return {name: getattr(self, name) for name in names}, {}
 
 
 def _solver(blocks: Blocks, blend: float, ridge: float) -> Solve:

@@ -6,20 +6,17 @@ place.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
-from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["FromMemory", "Head", "Scores"]
+__all__ = ["Head", "Scores"]
 
 Scores = npt.NDArray[np.float64]
 
@@ -78,44 +75,3 @@ class Head(Protocol):
         self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
     ) -> Head:
         """Restore the learned head after a reload."""
-
-
-class FromMemory(ABC):
-    """Base of heads that learn nothing beyond the memory: when it changes, they are recomputed from it."""
-
-    calibrated = False
-    choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of each option that may be left open, as None
-    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of those that matter to classes of few samples only
-
-    def open_options(self) -> dict[str, tuple[Any, ...]]:
-        """Options that are None, and the values to choose from."""
-        return {name: values for name, values in self.choices.items() if getattr(self, name) is None}
-
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
-        """Options that are None and matter to classes of few samples only, and the values to choose from."""
-        return {name: values for name, values in self.few_choices.items() if getattr(self, name) is None}
-
-    def decided(self, **options: Any) -> Self:
-        """The same head with some options set."""
-        return replace(self, **options)  # type: ignore[type-var]  # all are dataclasses
-
-    def check(self, memory: BinaryMemory) -> None:
-        """Refuse a memory that `fit` would refuse, before a head is computed later."""
-        if not len(memory):
-            raise InputError("the memory holds no classes")
-
-    @abstractmethod
-    def fit(self, memory: BinaryMemory, binarizer: Binarizer, seed: int) -> Self:
-        """A head for all classes of a memory."""
-
-    def update(
-        self, memory: BinaryMemory, binarizer: Binarizer, samples: Mapping[Label, PackedBits], seed: int
-    ) -> Self:
-        """The same as `fit`."""
-        return self.fit(memory, binarizer, seed)
-
-    def restore(
-        self, memory: BinaryMemory, binarizer: Binarizer, tensors: Mapping[str, npt.NDArray[Any]], seed: int
-    ) -> Self:
-        """The same as `fit`, from the reloaded memory."""
-        return self.fit(memory, binarizer, seed)

@@ -8,9 +8,9 @@ from bitreplay.learners._registry import LEARNERS
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._learner import FineTunedLearner
 from bitreplay.learners.frozen._adapter import FrozenLearner
-from bitreplay.learners.frozen._code import OnBits
 from bitreplay.learners.frozen._gbm import GBM
 from bitreplay.learners.frozen._method import FrozenMethod
+from bitreplay.learners.frozen._on_bits import OnBits
 
 __all__ = [
     "GBM",

@@ -3,12 +3,13 @@
 In the flow images → features → bits → **memory**/head → class it is all that is stored about the classes seen.
 """
 
-from bitreplay.memory._drawer import Prior as Prior
-from bitreplay.memory._labels import Label
-from bitreplay.memory._labels import as_label as as_label
-from bitreplay.memory._labels import label_array as label_array
 from bitreplay.memory._memory import BinaryMemory
 from bitreplay.memory._motion import Motion as Motion
+from bitreplay.memory._quantisation import check_bits as check_bits
+from bitreplay.memory._sampler import Prior as Prior
+from bitreplay.memory._table import Label
+from bitreplay.memory._table import as_label as as_label
+from bitreplay.memory._table import label_array as label_array
 
 __all__ = [
     "BinaryMemory",

@@ -10,10 +10,9 @@ import numpy as np
 from bitreplay._floor.container import Tensors
 from bitreplay.bits import Fingerprint
 from bitreplay.errors import FileFormatError
-from bitreplay.memory._labels import as_label
 from bitreplay.memory._motion_content import motion_tensors, with_motion
 from bitreplay.memory._quantisation import check_bits, from_stream, to_stream
-from bitreplay.memory._table import PrototypeTable
+from bitreplay.memory._table import PrototypeTable, as_label
 
 __all__ = ["from_content", "to_content"]
 

@@ -18,13 +18,12 @@ from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay.bits import BitsLike, Fingerprint, check_fingerprint, pack
 from bitreplay.errors import InputError
 from bitreplay.memory._content import from_content, to_content
-from bitreplay.memory._drawer import Drawers, Prior
-from bitreplay.memory._labels import Label, as_label
 from bitreplay.memory._merge import merged
 from bitreplay.memory._motion import Motion
 from bitreplay.memory._quantisation import check_bits
-from bitreplay.memory._sampler import Generator, Output, check_out, check_output, draw_seed
-from bitreplay.memory._table import Padded, PrototypeTable, by_label
+from bitreplay.memory._sampler import Drawer, Drawers, Generator, Output, Prior, check_output, chosen_classes
+from bitreplay.memory._summary import summary
+from bitreplay.memory._table import Label, Padded, PrototypeTable, as_label, by_label
 from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
 
 __all__ = ["BinaryMemory"]
@@ -67,7 +66,7 @@ class BinaryMemory:
 
     def _set(self, table: PrototypeTable) -> None:
         self._table = table
-        self._drawers = Drawers(table)
+        self._drawers: Drawers | None = None  # made by the first draw
 
     # ------------------------------------------------------------------ what is inside
 
@@ -131,7 +130,7 @@ class BinaryMemory:
 
     def summary(self) -> str:
         """A table of the classes: samples, prototypes, size; and a warning if some had very few samples."""
-        return self._table.summary()
+        return summary(self._table)
 
     # ------------------------------------------------------------------ change
 
@@ -251,24 +250,23 @@ class BinaryMemory:
         """
         n, n_jobs = integer("n", n, 1), integer("n_jobs", n_jobs, 1)
         check_output(output)
-        chosen = None
-        if classes is not None:
-            if isinstance(classes, str) or not isinstance(classes, Iterable):
-                raise InputError(f"classes must be a list of labels; got {classes!r}")
-            chosen = tuple(as_label(c) for c in classes)
-        sampler, _, labels = self._drawers.of(chosen, prior)
-        if out is not None:
-            check_out(out, output, (n, sampler.n_features))
-        bits, rows = sampler.draw(n, draw_seed(generator), output, n_jobs, out)
-        return bits, labels.take(rows)
+        drawer = self._drawer(None if classes is None else chosen_classes(classes), prior)
+        bits, rows = drawer.draw(n, generator, output, n_jobs, out)
+        return bits, drawer.labels.take(rows)
 
     def draw(
         self, n: int, classes: tuple[Label, ...], generator: Generator, prior: Prior = "balanced"
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
         """Draw floats with each row's position in `labels`: what a training loop needs."""
-        sampler, positions, _ = self._drawers.of(classes, prior)
-        bits, rows = sampler.draw(n, draw_seed(generator), "float32")
-        return bits, positions.take(rows)
+        drawer = self._drawer(classes, prior)
+        bits, rows = drawer.draw(n, generator, "float32")
+        return bits, drawer.positions.take(rows)
+
+    def _drawer(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
+        drawers = self._drawers
+        if drawers is None or drawers.table is not self._table:
+            drawers = self._drawers = Drawers(self._table)
+        return drawers.of(classes, prior)
 
     # ------------------------------------------------------------------ files
 

@@ -1,11 +1,16 @@
-"""Draws pseudo-exemplars, **memory → head**: first a component, then every bit by its prototype (sec. 3.2)."""
+"""Draws pseudo-exemplars, **memory → head**: first a component, then every bit by its prototype (sec. 3.2).
+
+A training loop draws from the same classes thousands of times: the rows of the table they own, the probability of each
+prototype and the class it represents are worked out once (:class:`Drawers`).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +18,30 @@ import torch
 
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.errors import InputError
-from bitreplay.memory._quantisation import FLOAT, Codes
+from bitreplay.memory._quantisation import FLOAT, Codes, shares
+from bitreplay.memory._table import Label, PrototypeTable, as_label
 
-__all__ = ["Generator", "Output", "Sampler", "check_out", "check_output", "draw_seed"]
+__all__ = [
+    "Drawer",
+    "Drawers",
+    "Generator",
+    "Output",
+    "Prior",
+    "Sampler",
+    "check_output",
+    "chosen_classes",
+    "draw_seed",
+]
 
 Generator = np.random.Generator | torch.Generator | int | None
 Output = Literal["uint8", "float32", "packed"]
 OUTPUTS = get_args(Output)
+Prior = Literal["balanced", "empirical"]
+PRIORS = get_args(Prior)
 
 LANE_WORDS = 8  # words that the kernel draws together
 MOST_DIGITS = 64  # digits that the kernel looks at
+MOST_DRAWERS = 8  # combinations of classes that are kept ready to be drawn from
 PARALLEL_ROWS = 4096  # fewer rows than this are drawn faster than threads start
 
 
@@ -81,6 +100,58 @@ class Sampler:
         return (bits if output == "packed" else bits.unpack()), components
 
 
+class Drawer(NamedTuple):
+    """A sampler of some classes, and the class of each of its prototypes."""
+
+    sampler: Sampler
+    positions: npt.NDArray[np.int64]  # of the class among the memory's labels
+    labels: npt.NDArray[Any]
+
+    def draw(
+        self, n: int, generator: Generator, output: Output, n_jobs: int = 1, out: npt.NDArray[np.float32] | None = None
+    ) -> tuple[Any, npt.NDArray[np.int64]]:
+        """As of the sampler, with whatever source of randomness the user has."""
+        if out is not None:
+            _check_out(out, output, (n, self.sampler.n_features))
+        return self.sampler.draw(n, draw_seed(generator), output, n_jobs, out)
+
+
+class Drawers:
+    """The drawers of one table, made on first use."""
+
+    def __init__(self, table: PrototypeTable) -> None:
+        self.table = table
+        self._ready: dict[tuple[tuple[Label, ...] | None, str], Drawer] = {}
+
+    def of(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
+        """The drawer of these classes, or of all, under a prior."""
+        if prior not in PRIORS:
+            raise InputError(f"prior must be one of {', '.join(PRIORS)}; got {prior!r}")
+        if (classes, prior) not in self._ready:
+            drawer = self._make(classes, prior)
+            if len(self._ready) >= MOST_DRAWERS:
+                self._ready.clear()  # they can be made again at any time
+            self._ready[classes, prior] = drawer
+        return self._ready[classes, prior]
+
+    def _make(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
+        table = self.table.settled
+        chosen = table.labels if classes is None else classes
+        if not chosen:
+            raise InputError("there are no classes to draw from")
+        if len(set(chosen)) != len(chosen):
+            raise InputError(f"a class is named twice: {list(chosen)}")
+        at = np.arange(len(chosen)) if classes is None else np.array([table.position(label) for label in chosen])
+        rows = slice(None) if classes is None else table.rows_of(at)  # all of them: no copy is made
+        sizes = np.diff(table.offsets)[at]
+        chances = shares(table.weights[rows], sizes)
+        if prior == "empirical":
+            chances *= np.repeat(np.array(table.counts)[at], sizes)
+        positions = np.repeat(at, sizes)
+        sampler = Sampler(table.codes[rows], table.bits, table.n_features, chances)
+        return Drawer(sampler, positions, table.label_array[positions])
+
+
 @cache
 def _kernels() -> ModuleType:
     """The compiled code; drawing a batch is so fast that a repeated import statement would be noticeable."""
@@ -103,13 +174,20 @@ def draw_seed(generator: Generator) -> int:
     return int(generator.bit_generator.random_raw())  # `integers` takes longer than drawing a row
 
 
+def chosen_classes(classes: Iterable[Label]) -> tuple[Label, ...]:
+    """The classes to draw from, as plain labels."""
+    if isinstance(classes, str) or not isinstance(classes, Iterable):
+        raise InputError(f"classes must be a list of labels; got {classes!r}")
+    return tuple(as_label(c) for c in classes)
+
+
 def check_output(output: Any) -> None:
     """Check the name of an output form."""
     if output not in OUTPUTS:
         raise InputError(f"output must be one of {', '.join(OUTPUTS)}; got {output!r}")
 
 
-def check_out(out: Any, output: Output, shape: tuple[int, int]) -> None:
+def _check_out(out: Any, output: Output, shape: tuple[int, int]) -> None:
     """Check an array that is to receive the draw."""
     if output != "float32":
         raise InputError(f'out needs output="float32"; got output={output!r}')

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
@@ -11,17 +12,14 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._words import printable
 from bitreplay.errors import FingerprintError, InputError, UnknownClassError
-from bitreplay.memory._labels import Label, as_label, label_array
 from bitreplay.memory._motion import Motion
 from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights, shares
 from bitreplay.mixture import Mixture
 
-__all__ = ["Padded", "PrototypeTable", "by_label", "check_mixture"]
+__all__ = ["Label", "Padded", "PrototypeTable", "as_label", "by_label", "check_mixture", "label_array"]
 
-FEW = 20  # ours: benchmarks/few_shot.py --others: with 20, recall is 14 points below that of classes of hundreds
-
+Label = str | int | float | bool
 Value = TypeVar("Value")
 
 MAX_PROTOTYPES = 65535  # a class counts them in 16 bits
@@ -163,36 +161,6 @@ class PrototypeTable:
             counts[table.position(label)] = motion.count
         return replace(table, counts=tuple(counts), motions={**table.motions, **motions})
 
-    def summary(self) -> str:
-        """A line per class: samples, prototypes, bits; and a warning if some had very few samples."""
-        rows = [("class", "samples", "prototypes", "bits")]
-        for label, count, size in zip(self.labels, self.counts, self.sizes, strict=True):
-            moving = self.motions[label].size_bits if label in self.motions else 0
-            n_bits = size * self.n_features * self.bits + moving
-            rows.append((printable(str(label), ""), f"{count:,}", str(size), f"{n_bits:,}"))
-        rows.append(("total", f"{sum(self.counts):,}", str(sum(self.sizes)), f"{self.size_bits:,}"))
-        first, *others = (max(map(len, column)) for column in zip(*rows, strict=True))
-        lines = [
-            "  ".join(
-                [f"{row[0]:<{first}}", *(f"{cell:>{width}}" for cell, width in zip(row[1:], others, strict=True))]
-            )
-            for row in rows
-        ]
-        rule = "-" * len(lines[0])
-        few = [printable(str(label), "") for label, count in zip(self.labels, self.counts, strict=True) if count < FEW]
-        names = ", ".join(few[:10]) + (", ..." if len(few) > 10 else "")
-        warning = [f"warning: fewer than {FEW} samples, so less often recognised: {names}"] if few else []
-        return "\n".join([lines[0], rule, *lines[1:-1], rule, lines[-1], *self._about_motion(), *warning])
-
-    def _about_motion(self) -> list[str]:
-        """What classes in motion keep, for a reader of the summary."""
-        if not self.motions:
-            return []
-        kept = sum(len(motion.kept) for motion in self.motions.values())
-        n_bits = sum(motion.size_bits for motion in self.motions.values())
-        samples = f" and {kept:,} samples" if kept else ""
-        return [f"in motion: {len(self.motions):,} classes; fine statistics{samples} take {n_bits:,} of these bits"]
-
     def with_classes(self, mixtures: Mapping[Label, Mixture]) -> PrototypeTable:
         """A table with more classes after the existing ones, whose codes do not change."""
         for label, mixture in mixtures.items():
@@ -261,6 +229,40 @@ class PrototypeTable:
         begins, sizes = self.offsets[at], self.offsets[at + 1] - self.offsets[at]
         skipped = begins - np.concatenate([[0], np.cumsum(sizes)[:-1]])  # of each class, if rows were counted on
         return np.asarray(np.arange(sizes.sum()) + np.repeat(skipped, sizes), dtype=np.int64)
+
+
+def as_label(value: Any) -> Label:
+    """`value` as a plain Python label; NumPy scalars become the number or text they hold.
+
+    Examples
+    --------
+    >>> as_label(np.int64(3)), as_label(np.str_("mug"))
+    (3, 'mug')
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InputError(f"a class label must be finite; got {value!r}")
+    if not isinstance(value, str | int | float):  # bool is an int
+        raise InputError(f"a class label must be text or a number; got {value!r} of type {type(value).__name__}")
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        raise InputError(f"a class label must be text that can be written as UTF-8; got {value!r}")
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise InputError("a class label must fit in 64 bits")
+    return value
+
+
+def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:
+    """Labels as an array: of numbers or text if they are alike, of objects if they are mixed."""
+    values = list(labels)
+    kinds = {str if isinstance(v, str) else type(v) for v in values}
+    if len(kinds) <= 1 or kinds <= {int, float}:
+        array = np.array(values) if values else np.empty(0, dtype=np.int64)
+        if array.tolist() == values:  # NumPy drops zeros at the end of text and digits of integers among floats
+            return array
+    mixed = np.empty(len(values), dtype=object)
+    mixed[:] = values
+    return mixed
 
 
 def by_label(values: Mapping[Label, Value], kind: type = object) -> dict[Label, Value]:

@@ -38,7 +38,9 @@ class PackedEngine:
             write_chunks(words, blocks)
             self.blocks.append(blocks)
             columns = np.empty((-(-len(words) // BLOCK), 64 * words.shape[1]), dtype=np.uint64)
-            write_columns(words, columns)
+            members = np.zeros(BLOCK * len(columns), dtype=np.int32)  # the last ones are given responsibility 0
+            members[: len(words)] = np.arange(len(words))
+            write_columns(words, members, columns)
             self.columns.append(columns)
         self.options = options
         self.n_jobs = n_jobs
@@ -63,7 +65,7 @@ class PackedEngine:
             list(pool.map(work, parts))
 
     def _advance(self, runs: Sequence[Run], steps: int, tol: float, min_count: float) -> None:
-        from bitreplay._kernels.em import CONVERGED, DEGENERATE, run_all  # compiled on first use
+        from bitreplay._kernels.em import CONVERGED, DEGENERATE, run_all, working_memory  # compiled on first use
 
         alike: dict[tuple[int, int], list[Run]] = {}
         for run in runs:
@@ -92,6 +94,7 @@ class PackedEngine:
                 counts,
                 bounds,
                 outcomes,
+                *working_memory(len(self.words[index]), self.n_features, lanes.shape[1]),
             )
             for r, (run, (done, status)) in enumerate(zip(members, outcomes.tolist(), strict=True)):
                 run.lanes, run.lane_weights, run.lane_counts = lanes[r], weights[r], counts[r]

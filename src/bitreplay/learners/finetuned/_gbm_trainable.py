@@ -132,11 +132,8 @@ class TrainableGBM(FineTunedLearner):
         if not isinstance(self.follow, bool):  # a word such as "no" would mean yes
             raise InputError(f"follow must be true or false; got {self.follow!r}")
         self.thermometer = Thermometer(self.p)
-        self._options()  # refuses what is out of range
+        self.core = GBMOptions(self.prototypes, self.bits, self.head, calibrate=False)
         self.state: GBMState | None = None
-
-    def _options(self) -> GBMOptions:
-        return GBMOptions(self.prototypes, self.bits, self.head, calibrate=False)
 
     @property
     def version(self) -> str:
@@ -190,7 +187,7 @@ class TrainableGBM(FineTunedLearner):
         state = self.state
         if state is None or self.network is None:
             fingerprint = self.thermometer.fingerprint(bits.n_features // self.p, self.context.backbone)
-            state = GBMState.empty(self._options(), self.thermometer, fingerprint, first_draw(self.seed))
+            state = GBMState.empty(self.core, self.thermometer, fingerprint, first_draw(self.seed))
         elif self.follow:
             before = self.thermometer.pack(self._encode(self.network, images))
             moved = followed(state.memory, *flip_rates(before.unpack(), bits.unpack()))
@@ -206,7 +203,7 @@ class TrainableGBM(FineTunedLearner):
         memory = BinaryMemory.from_content(content, arrays, "the state")
         head = head_of(content["state"])
         assert head is not None
-        self.state = state_from_content(memory, content["state"], arrays, self._options(), head)
+        self.state = state_from_content(memory, content["state"], arrays, self.core, head)
 
     def predict(self, samples: Samples | Images) -> Labels:
         """A class for every image, numbered as the data set numbers them."""

@@ -13,6 +13,7 @@ from torch import nn
 
 from bitreplay.errors import InputError
 from bitreplay.heads import MakeModule, OptimizerName, Replay
+from bitreplay.memory import Prior
 from bitreplay.nn import BinaryClassifier
 
 __all__ = ["Architecture", "make_replay"]
@@ -48,6 +49,7 @@ def make_replay(
     min_steps: int,
     batch_size: int,
     learning_rate: float | None,
+    prior: Prior,
 ) -> Replay:
     """The untrained replay head.
 
@@ -64,6 +66,8 @@ def make_replay(
         As of :class:`bitreplay.heads.Replay`.
     learning_rate : float or None
         None selects one that suits the architecture.
+    prior : {"balanced", "empirical"}
+        As of :class:`bitreplay.heads.Replay`.
     """
     form = FORMS[architecture]
     suiting = LINEAR_ON_SIGNS if signs and architecture == "linear" else form.learning_rate
@@ -76,6 +80,7 @@ def make_replay(
         batch_size=batch_size,
         optimizer=form.optimizer,
         learning_rate=suiting if learning_rate is None else learning_rate,
+        prior=prior,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-from bitreplay._floor.arguments import integer, one_of
+from bitreplay._floor.arguments import one_of
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import BinarizerName
 from bitreplay.bits import PackedBits
@@ -17,8 +17,8 @@ from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState, Update
 from bitreplay.heads import Bayes, ClosedForm, Head, Replay
 from bitreplay.learners.frozen._architectures import Architecture
-from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import Labels
+from bitreplay.learners.frozen._on_bits import MemoryAndHead
 from bitreplay.memory import Prior
 from bitreplay.mixture import EMOptions, Init, Objective, Weights
 
@@ -118,20 +118,17 @@ class GBM(MemoryAndHead):
     streams: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        self._check_code_options()
         one_of("head", self.head, HeadName)
-        integer("seed", self.seed, 0)
-        self._check_replay_options()
+        self._make_core()
         if self.architecture != "linear" and self.head != "replay":
             raise InputError(f"architecture={self.architecture} is trained by replay: it needs head=replay")
-        self._options()  # refuses what is out of range
 
     def _options(self) -> GBMOptions:
         few: dict[str, Any] = {} if self.strength is None else {"strength": self.strength}
         few |= {"offset": self.offset, "prior": self.prior}
         heads: dict[HeadName, Head] = {
             "closed_form": ClosedForm(self.blend, self.ridge, **few),
-            "replay": replace(self._replay(), prior=self.prior),
+            "replay": self._replay(),
             "bayes": Bayes(self.clamp, **few),
         }
         em = EMOptions() if self.em is None else self.em
@@ -160,4 +157,4 @@ class GBM(MemoryAndHead):
 
     def _empty(self, n_bits: int) -> GBMState:
         code, fingerprint = self._require_code(), self._fingerprint(n_bits)
-        return GBMState.empty(self._options(), code, fingerprint, first_draw(self.seed))
+        return GBMState.empty(self.core, code, fingerprint, first_draw(self.seed))

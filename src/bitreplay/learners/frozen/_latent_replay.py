@@ -19,8 +19,8 @@ from bitreplay.bits import PackedBits, concatenate, pack, product, row_blocks
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.heads import Replay
 from bitreplay.learners.frozen._architectures import Architecture
-from bitreplay.learners.frozen._memory_head import MemoryAndHead
 from bitreplay.learners.frozen._method import Labels
+from bitreplay.learners.frozen._on_bits import MemoryAndHead
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 
@@ -91,10 +91,8 @@ class LatentReplay(MemoryAndHead):
 
     def __post_init__(self) -> None:
         integer("exemplars", self.exemplars, 1)
-        self._check_code_options()
-        integer("seed", self.seed, 0)
         one_of("selection", self.selection, Selection)
-        self._check_replay_options()
+        self._make_core()
 
     def _options(self) -> GBMOptions:
         return GBMOptions(self.exemplars, 1, self._replay(), calibrate=False)
@@ -104,7 +102,7 @@ class LatentReplay(MemoryAndHead):
         generator = self._generator()
         samples = self._by_label(X, y, new)
         code, fingerprint = self._require_code(), self._fingerprint(X.n_features)
-        before = self.state if known else GBMState.empty(self._options(), code, fingerprint, self.seed)
+        before = self.state if known else GBMState.empty(self.core, code, fingerprint, self.seed)
         memory = before.memory.copy()
         again = [label for label in samples if label in memory]
         memory.add_all({label: self._keep(bits, generator) for label, bits in samples.items() if label not in again})

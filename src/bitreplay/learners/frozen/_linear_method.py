@@ -12,7 +12,6 @@ from bitreplay._floor.arguments import integer, number, one_of
 from bitreplay.binarizers import BinarizerName
 from bitreplay.bits import PackedBits, row_blocks
 from bitreplay.learners._learner import Uses
-from bitreplay.learners.frozen._code import OnBits
 from bitreplay.learners.frozen._linear import (
     DecodedBits,
     Layer,
@@ -23,6 +22,7 @@ from bitreplay.learners.frozen._linear import (
     train_linear,
 )
 from bitreplay.learners.frozen._method import Features, Labels
+from bitreplay.learners.frozen._on_bits import OnBits
 
 __all__ = ["LinearMethod", "check_training_options", "scale_of"]
 
