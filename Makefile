@@ -6,7 +6,7 @@ PIP_OPTIONS = --quiet --disable-pip-version-check --constraint constraints.txt -
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-browser studio-pictures test-device test-wheel docs fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-browser studio-pictures test-device test-wheel docs fuzz fuzz-device attack format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -42,6 +42,15 @@ test-device: $(READY)
 test-wheel: $(READY)
 	$(VENV)/bin/python -m pip install $(PIP_OPTIONS) '.[release]'
 	$(VENV)/bin/python tests/wheel.py
+
+# Property tests with other examples for some minutes, then files of memories and models: a million that atheris has changed,
+# each refused or identical. About an hour and a half on two cores; whoever stops it continues where they were.
+FUZZ_MINUTES ?= 10
+FUZZ_FILES ?= 1000000
+fuzz: $(READY)
+	$(VENV)/bin/python -m pip install $(PIP_OPTIONS) '.[fuzz]'
+	$(VENV)/bin/python fuzz/properties.py --minutes $(FUZZ_MINUTES)
+	$(VENV)/bin/python fuzz/files.py --runs $(FUZZ_FILES)
 
 # Ten million damaged blocks under AddressSanitizer and UBSan; `make -C fuzz minimize` then keeps what was new in fuzz/corpus.
 FUZZ_RUNS ?= 10000000

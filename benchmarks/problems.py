@@ -1,4 +1,8 @@
-"""The bits that the measurements are made on: scikit-learn's digits, or features from an .npz of embeddings.py."""
+"""The bits that the measurements are made on: scikit-learn's digits, or features from an .npz of embeddings.py.
+
+What chooses a default takes `task_0`: it divides the training samples of task 0, four fifths to learn from and a fifth
+to judge by, so that no test sample and no later class has a say.
+"""
 
 import argparse
 from dataclasses import dataclass
@@ -28,6 +32,51 @@ def parser(description: str) -> argparse.ArgumentParser:
     made.add_argument("--p", type=int, help="thermometer bits per feature (1; 4 for digits)")
     made.add_argument("--classes", type=int, help="use only so many classes")
     return made
+
+
+HELD_OUT = 5  # every fifth sample of a class
+
+
+def task_0(description: str) -> tuple[Problem, argparse.Namespace]:
+    """As :func:`parse`, but of task 0's training samples alone, the held-out ones as test samples."""
+    whole, arguments = parse(description)
+    train, test = {}, {}
+    for label in list(whole.train)[: (len(whole.train) + 1) // 2]:
+        samples = whole.train[label]
+        out = np.arange(len(samples)) % HELD_OUT == 0
+        train[label], test[label] = samples[~out], samples[out]
+    return Problem(f"{whole.name}, held-out training samples of task 0", train, test), arguments
+
+
+def divided(problem: Problem, n_tasks: int = 10) -> list[list[int]]:
+    """Half of the classes, then the others in so many tasks."""
+    order = list(problem.train)
+    half = len(order) // 2
+    return [order[:half], *(list(part) for part in np.array_split(order[half:], min(n_tasks, len(order) - half)))]
+
+
+@dataclass
+class Judged:
+    """Right answers after every task, sample by sample: average and final accuracy, and how sure a difference is."""
+
+    states: list[np.ndarray]  # of every state, the samples of all classes so far, in a fixed order
+
+    @property
+    def average(self) -> float:
+        """Mean over the states, in %."""
+        return 100 * float(np.mean([right.mean() for right in self.states]))
+
+    @property
+    def final(self) -> float:
+        """Of the last state, in %."""
+        return 100 * float(self.states[-1].mean())
+
+    def ahead(self, other: "Judged") -> tuple[float, float]:
+        """Difference of the averages in points, and its standard error: paired by sample."""
+        each = np.zeros(len(self.states[-1]))
+        for mine, theirs in zip(self.states, other.states, strict=True):
+            each[: len(mine)] += (mine.astype(float) - theirs) / (len(mine) * len(self.states))
+        return 100 * float(each.sum()), 100 * float(np.sqrt(len(each)) * each.std())
 
 
 def problem_of(arguments: argparse.Namespace) -> Problem:

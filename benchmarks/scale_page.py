@@ -26,10 +26,11 @@ TITLE = "\n## Growth with the number of classes\n"
 TEXT = """{title}
 D = 512, K = 8, q = 3, closed form, one thread: seconds of the processor (other work ran on both cores), and the peak of
 the whole process up to the end of the column's work. `python benchmarks/scale.py --table results/choices/scale.csv`
-measured it, each number of classes in a process of its own, all at the same time; `results/choices/scale.txt` has date,
-commands, and times by the clock. "Add ten" are ten classes of 500 samples each, enrolled and solved for, after a first
-call that was large enough to choose all options; the first draw is of 1000 pseudo-exemplars, before which nothing was
-prepared. From 4,097 classes on, predictions use a shortlist.
+measured it, each number of classes in a process of its own; `results/choices/scale.txt` has date, commands, and times
+by the clock. "Add ten" are ten classes of 500 samples each, enrolled and solved for (with the first prediction, where
+the head is large: two such heads are never there at once), after a first call that was large enough to choose all
+options; the first draw is of 1000 pseudo-exemplars, before which nothing was prepared. From 4,097 classes on,
+predictions use a shortlist.
 
 {table}
 

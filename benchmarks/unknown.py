@@ -97,9 +97,9 @@ def neighbours(x: Array) -> Strangeness:
     return distance
 
 
-def contenders(train: Part, seed: int) -> Iterator[tuple[str, Strangeness]]:
-    clf = GBMClassifier(random_state=seed).fit(*train)
-    bayes = GBMClassifier(head="bayes", random_state=seed).fit(*train)
+def contenders(train: Part, seed: int, p: int) -> Iterator[tuple[str, Strangeness]]:
+    clf = GBMClassifier(p=p, random_state=seed).fit(*train)
+    bayes = GBMClassifier(p=p, head="bayes", random_state=seed).fit(*train)
     nearest, relative = mahalanobis(*train)
     yield "GBM, novelty", clf.novelty
     yield "GBM, novelty (bayes)", bayes.novelty
@@ -117,11 +117,11 @@ def told_apart(known: Array, unknown: Array) -> tuple[float, float]:
     return 100 * float(roc_auc_score(truth, np.concatenate([known, unknown]))), 100 * float(accepted)
 
 
-def show(title: str, draws: list[tuple[Part, Array, Array]]) -> None:
+def show(title: str, draws: list[tuple[Part, Array, Array]], p: int) -> None:
     """A table over draws of (training samples, known test samples, unknown test samples)."""
     figures: dict[str, list[tuple[float, float]]] = {}
     for seed, (train, known, unknown) in enumerate(draws):
-        for name, strangeness in contenders(train, seed):
+        for name, strangeness in contenders(train, seed, p):
             figures.setdefault(name, []).append(told_apart(strangeness(known), strangeness(unknown)))
     print(f"\n{title}\n{'':32}  AUROC   FPR at 95 %   {'AUROC of each draw' if len(draws) > 1 else ''}")
     for name, values in figures.items():
@@ -199,6 +199,8 @@ def main() -> None:
     parser.add_argument("--features", type=Path, required=True, help=".npz of embeddings.py")
     parser.add_argument("--other", type=Path, help="another .npz, to be crossed with the first")
     parser.add_argument("--heads", nargs="+", default=["closed_form", "bayes", "replay"])
+    parser.add_argument("--only", nargs="+", choices=("tasks", "halves"), default=["tasks", "halves"])
+    parser.add_argument("--p", type=int, default=1, help="halves: GBM's bits per feature")
     parser.add_argument("--constants", action="store_true", help="on training samples, what constants were chosen by")
     arguments = parser.parse_args()
     train, test = read(arguments.features)
@@ -207,17 +209,23 @@ def main() -> None:
     first = n_classes // 2
     if arguments.constants:
         return constants(only(train, order[:first]), order[:first])
-    for head in arguments.heads:
+    for head in arguments.heads if "tasks" in arguments.only else ():
         tasks(train, test, head, order, first, max(1, n_classes // 20))
+    if "halves" not in arguments.only:
+        return None
     halves = [np.random.RandomState(1993 + draw).permutation(n_classes) for draw in range(DRAWS)]
     draws = [(only(train, o[:first]), only(test, o[:first])[0], only(test, o[first:])[0]) for o in halves]
     name = arguments.features.stem
-    show(f"{name}: {first} classes known, {n_classes - first} unknown; {DRAWS} draws", draws)
+    show(
+        f"{name}: {first} classes known, {n_classes - first} unknown; {DRAWS} draws; p = {arguments.p}",
+        draws,
+        arguments.p,
+    )
     if arguments.other:
         other_train, other_test = read(arguments.other)
         other = arguments.other.stem
-        show(f"{name} known, {other} unknown", [(train, test[0], other_test[0])])
-        show(f"{other} known, {name} unknown", [(other_train, other_test[0], test[0])])
+        show(f"{name} known, {other} unknown", [(train, test[0], other_test[0])], p)
+        show(f"{other} known, {name} unknown", [(other_train, other_test[0], test[0])], p)
     return None
 
 

@@ -39,5 +39,12 @@ def test_lower_bounds_are_versions_that_were_tested():
 def test_the_version_has_one_source():
     version = {}
     exec((ROOT / "src" / "bitreplay" / "_version.py").read_text(), version)
-    assert f"## {version['__version__']}" in (ROOT / "CHANGELOG.md").read_text() or "dev" in version["__version__"]
+    number = version["__version__"]
+    if "dev" not in number:
+        (date,) = re.findall(
+            rf"^## {re.escape(number)} - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.M
+        )
+        cited = (ROOT / "CITATION.cff").read_text()
+        assert f"\nversion: {number}\n" in cited
+        assert f"\ndate-released: {date}\n" in cited
     assert "version" in PROJECT["dynamic"]

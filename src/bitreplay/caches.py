@@ -29,7 +29,7 @@ from bitreplay._floor.files import PART, part_beside, remove_stray_parts, write_
 from bitreplay._floor.locks import file_lock
 from bitreplay.errors import InputError
 
-__all__ = ["Entry", "cache_root", "clean", "entries"]
+__all__ = ["cache_root", "clean", "entries"]
 
 META = "meta.json"  # written last: an entry without it is not complete
 ADVICE = "set $BITREPLAY_CACHE to a folder on another disk; the same command goes on from here"

@@ -17,7 +17,6 @@ from bitreplay.errors import InputError
 from bitreplay.evaluation import History
 
 __all__ = [
-    "Groups",
     "accuracy_matrix",
     "average",
     "backward_transfer",
@@ -29,7 +28,6 @@ __all__ = [
     "later",
     "per_class",
     "per_state",
-    "standard_error",
     "summary",
 ]
 

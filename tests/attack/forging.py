@@ -6,6 +6,7 @@ import copy
 import hashlib
 import json
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,12 @@ RAW = ("Infinity", "-Infinity", "NaN", "1e999", "[" * 2000, "1" * 5000)  # words
 DTYPES = {"BOOL": 1, "U8": 1, "I8": 1, "U16": 2, "I16": 2, "F16": 2, "BF16": 2, "F32": 4, "I32": 4, "F64": 8, "I64": 8}
 
 
-def take_apart(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]:
+Parts = tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]
+
+
+def take_apart(file: Path | bytes) -> Parts:
     """Content, description and bytes of the tensors of a file."""
-    raw = path.read_bytes()
+    raw = file if isinstance(file, bytes) else file.read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
     header, data = json.loads(raw[8 : 8 + length]), raw[8 + length :]
     content = json.loads(header.pop("__metadata__")["bitreplay"])
@@ -47,7 +51,63 @@ def put_together(content: str, described: dict[str, Any], data: dict[str, bytes]
     return whole[:-32] + digest
 
 
-def forge(rng: np.random.Generator, original: tuple[dict[str, Any], dict[str, Any], dict[str, bytes]]) -> bytes:
+def sealed(raw: bytes) -> bytes:
+    """The same bytes with a right checksum, if they say where it is."""
+    try:
+        start = 8 + struct.unpack("<Q", raw[:8])[0]
+        begin, end = (start + int(at) for at in json.loads(raw[8:start])["checksum"]["data_offsets"])
+    except (struct.error, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return raw
+    if not (start <= begin and end - begin == 32 and end <= len(raw)):
+        return raw
+    return raw[:begin] + hashlib.sha256(raw[:begin] + bytes(32) + raw[end:]).digest() + raw[end:]
+
+
+def mutated(rng: np.random.Generator, raw: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """Another file from this one, mostly with a right checksum.
+
+    Half of them are forged; of the others `change` has altered the bytes of a tensor, the text of the description, or
+    the whole.
+    """
+    try:
+        content, described, data = take_apart(raw)
+        what = rng.integers(16)
+        if what < 8:
+            return forge(rng, (content, described, data))
+        if what < 12:
+            name = list(described)[rng.integers(len(described))]
+            data[name] = _same_length(change(data[name]), len(data[name])) if what < 11 else change(data[name])
+            return put_together(json.dumps(content, ensure_ascii=False), described, data)
+        if what < 14:
+            text = change(json.dumps(content, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            return put_together(text.decode("utf-8", "replace"), described, data)
+    except Exception:  # what is no file of ours any more is changed as bytes
+        pass
+    changed = change(raw)
+    return changed if rng.random() < 0.1 else sealed(changed)
+
+
+def bytes_changed(rng: np.random.Generator, raw: bytes) -> bytes:
+    """One to four bytes replaced, or a piece removed or doubled: where no fuzzer's own mutations are at hand."""
+    changed = bytearray(raw)
+    for _ in range(rng.integers(1, 5)):
+        at = int(rng.integers(len(changed) + 1))
+        length = int(rng.integers(1, 9))
+        what = rng.integers(4)
+        if what < 2:
+            changed[at : at + 1] = bytes([rng.integers(256)])
+        elif what == 2:
+            del changed[at : at + length]
+        else:
+            changed[at:at] = changed[at : at + length]
+    return bytes(changed)
+
+
+def _same_length(piece: bytes, length: int) -> bytes:
+    return piece[:length] + bytes(max(0, length - len(piece)))
+
+
+def forge(rng: np.random.Generator, original: Parts) -> bytes:
     """A file with one to three changes: values of its description, or shapes, kinds and content of tensors."""
     content = json.loads(json.dumps(original[0]))
     described, data = json.loads(json.dumps(original[1])), dict(original[2])

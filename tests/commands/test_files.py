@@ -65,7 +65,7 @@ def test_what_cannot_be_done_with_a_memory(classifier: Path, tmp_path: Path, cap
     before = classifier.read_bytes()
     for arguments, said in (
         (["forget", str(classifier), "plate"], "has no class 'plate'; it has"),
-        (["show", str(tmp_path / "absent")], "there is no file"),
+        (["show", str(tmp_path / "absent")], "there is no model"),
         (["show", str(tmp_path / "text")], "is not a bitreplay file"),
         (["merge", str(classifier), str(tmp_path / "text")], "is not a bitreplay file"),
         (["predict", str(classifier), str(tmp_path / "text")], "holds no classifier of images"),

@@ -174,6 +174,50 @@ def test_all_measures_again_what_was_asked_for_otherwise(calls, tmp_path, other)
     assert [len(asked) for asked in calls.values()] == [2, 2, 2]
 
 
+def test_other_scales_have_folders_of_their_own(calls, tmp_path):
+    for scale in ("cpu", "full"):
+        reproduction.reproduce("second", scale=scale, output=tmp_path / "out", results=tmp_path / "results")
+    assert [request.scale for request in calls["second"]] == ["cpu", "full"]
+    assert {request.output for request in calls["second"]} == {tmp_path / "out" / "runs"}  # runs are shared
+    found = {read_outcome(path).scale for path in (tmp_path / "out").rglob("outcome.json")}
+    assert found == {"cpu", "full"}
+    names = sorted(str(path.relative_to(tmp_path / "results")) for path in (tmp_path / "results").rglob("*.*"))
+    assert names == ["full/second-curve.svg", "full/second.json", "second-curve.svg", "second.json"]
+
+
+def test_a_network_given_is_named_and_stays_the_same_wherever_it_is(calls, network, tmp_path, monkeypatch):
+    made = {name: replace(one, networks=({},)) for name, one in reproduction.EXPERIMENTS.items()}
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", made)
+    for _ in range(2):
+        reproduction.reproduce("all", scale="full", output=tmp_path, network=network)
+    assert [len(asked) for asked in calls.values()] == [1, 1, 1]  # the second time they are found
+    [request] = calls["first"]
+    assert request.network == network
+    first = read_outcome(tmp_path / "full" / "first" / "outcome.json")
+    assert first.command == f"bitreplay reproduce first --scale full --network {network.name}"
+    assert "small_cnn, 5 classes in task 0, no binarizer" in first.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("scale", "folder", "message"),
+    [
+        ("cpu", None, "it needs --scale full"),
+        ("full", Path("nowhere"), "nowhere has no network.safetensors"),
+        ("full", None, "this experiment has networks of its own"),
+    ],
+)
+def test_a_network_that_cannot_stand_for_another_is_refused(calls, network, tmp_path, scale, folder, message):
+    with pytest.raises(InputError, match=message):
+        reproduction.reproduce("first", scale=scale, output=tmp_path, network=folder or network)
+    assert not calls["first"]
+
+
+def test_before_it_starts_it_says_how_long_trainings_take(calls, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproduction, "missing_seconds", lambda request, networks: [3600.0, 1800.0])
+    reproduction.reproduce("first", scale="full", output=tmp_path)
+    assert "2 phases of training are missing: about 90 min on this machine" in capsys.readouterr().out
+
+
 def test_all_names_a_damaged_outcome(calls, capsys, tmp_path):
     (tmp_path / "second").mkdir(parents=True)
     (tmp_path / "second" / "outcome.json").write_text('{"name": "second", ', encoding="utf-8")

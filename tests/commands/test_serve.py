@@ -72,7 +72,7 @@ def test_what_cannot_be_served_is_said(
         taken.listen()
         port = str(taken.getsockname()[1])
         for typed, said in (
-            ([str(tmp_path / "gone.bitreplay")], "there is no file"),
+            ([str(tmp_path / "gone.bitreplay")], "there is no model"),
             ([str(tmp_path), "--new"], "must be a file in a folder that exists"),
             ([str(model), "--address", "0.0.0.0"], "a token is needed"),
             ([str(model), "--address", "0.0.0.0", "--token_file", str(short)], "at least 16 characters"),

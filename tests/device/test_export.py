@@ -234,7 +234,7 @@ def test_the_command_on_bad_input(
     classifier.save(tmp_path / "digits.safetensors")
     output = ["--output", str(tmp_path / "c")]
     assert main(["export", "c", os.fspath(tmp_path / "nothing"), *output]) == 2
-    assert "there is no file" in capsys.readouterr().err
+    assert "there is no model" in capsys.readouterr().err
     assert main(["export", "c", str(tmp_path / "digits.safetensors"), *output]) == 2
     assert "give the type of the device's features" in capsys.readouterr().err
     (tmp_path / "text").write_text("text")

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitreplay.experiments import Request
+from bitreplay.experiments import Request, _retraining
+from bitreplay.experiments._retraining import Spread
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import RunFolder, Setting
 from tests.data.examples import write_image
@@ -38,6 +39,12 @@ class QuickRequest(Request):
             if self.on_run is not None:
                 self.on_run(run)
         return runs
+
+
+@pytest.fixture(autouse=True)
+def steady_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if networks came out alike: verdicts then follow from seeds and test samples. test_retraining.py undoes it."""
+    monkeypatch.setattr(_retraining, "SPREADS", dict.fromkeys(_retraining.SPREADS, Spread(0.0, 0.0)))
 
 
 @pytest.fixture(scope="session")

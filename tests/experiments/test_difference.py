@@ -77,9 +77,9 @@ def test_both_errors_count():
     seeds = np.std([0.010, 0.012, 0.014], ddof=1) / np.sqrt(3)
     found = Difference([0.010, 0.012, 0.014], test_error=0.003)
     assert found.error == pytest.approx(np.hypot(seeds, 0.003))
-    assert 2 < found.degrees < 23  # between those of three seeds and what twenty parts add
-    assert Difference([0.010, 0.012, 0.014]).degrees == pytest.approx(2)
-    assert Difference([0.012], test_error=0.003).degrees == pytest.approx(19)
+    by_themselves = [Difference([0.010, 0.012, 0.014]).margin, Difference([0.012], test_error=0.003).margin]
+    assert by_themselves == pytest.approx([4.3027 * seeds, 2.0930 * 0.003], rel=1e-4)  # Student's t, 2 and 19 degrees
+    assert found.margin == pytest.approx(np.hypot(*by_themselves))
     assert Difference([0.010, 0.012, 0.014], test_error=0.01).verdict.holds is None
     assert Difference([0.010, 0.012, 0.014], test_error=0.0001).verdict.holds is True
 

@@ -8,6 +8,7 @@ from bitreplay import metrics
 from bitreplay.evaluation import RunResult
 from bitreplay.experiments._main_table import FAMILIES, _claims, _Column, _published_order, main_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, PUBLISHED, published
+from bitreplay.experiments._stopped import STOPPED
 from bitreplay.runs import COMPARISONS
 from tests.experiments.histories import history, interval, margin
 
@@ -20,11 +21,11 @@ def test_the_table_in_miniature(small_request):
     outcome = main_table(request, SOME)
     families, methods = outcome.tables
     averages = [metrics.average(run.history) for run in runs]
-    assert [row[0] for row in methods.rows] == [*SOME, ONE + HEAVISIDE, EIGHT + HEAVISIDE]
-    assert [row[2] for row in methods.rows] == averages
+    assert [row[0] for row in methods.rows] == [*SOME, ONE + HEAVISIDE, EIGHT + HEAVISIDE, STOPPED]
+    assert [row[2] for row in methods.rows[:-1]] == averages
     assert [run.config.get("binarizer") for run in runs[-2:]] == ["heaviside"] * 2
     assert len(families.rows) == len(FAMILIES)
-    reached = dict(zip((row[0] for row in methods.rows), averages, strict=True))
+    reached = dict(zip((row[0] for row in methods.rows[:-1]), averages, strict=True))
     for family, _, best, average, place, _ in families.rows:
         assert average == reached[best] == max(reached[name] for name in FAMILIES[family] if name in reached)
         assert place == 1 + sum(other[3] > average for other in families.rows) or averages.count(average) > 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bitreplay import metrics
-from bitreplay.experiments._pareto import FAMILIES, LARGEST, Point, _claims, _table, front, pareto
+from bitreplay.experiments._pareto import CALIBRATED, FAMILIES, LARGEST, Point, _claims, _table, front, pareto
 from bitreplay.experiments._published import ONE
 from bitreplay.learners import LEARNERS
 from tests.experiments.histories import interval, margin, method
@@ -56,7 +56,7 @@ def test_a_claim_about_other_data_cannot_be_told_here(one, memory):
 def test_all_methods_in_miniature(small_request):
     few = {family: tuple(dict.fromkeys((learners[0], learners[-1]))) for family, learners in FAMILIES.items()}
     runs = []
-    outcome = pareto(replace(small_request(tasks=1), on_run=runs.append), few)
+    outcome = pareto(replace(small_request(tasks=1), on_run=runs.append), few, CALIBRATED[-1:])
     [table] = outcome.tables
     histories = {run.name: run.history for run in runs}
     assert {row[0] for row in table.rows} == set(histories)

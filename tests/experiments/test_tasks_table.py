@@ -46,7 +46,7 @@ def test_the_divisions_are_of_so_many_tasks_and_begin_with_the_same_network():
             sizes = task_sizes(100, division["tasks"], None, None, division.get("sizes"))
             assert len(sizes) == 1 + tasks
             assert sum(sizes) == 100
-            assert sizes[0] == (40 if scale == "paper" and tasks == 20 else 50)
+            assert sizes[0] == (40 if scale != "cpu" and tasks == 20 else 50)
 
 
 def measured(*, samples: int = SAMPLES, paired: bool = False, **averages: tuple[float, float]) -> dict:

@@ -5,7 +5,7 @@ import pytest
 
 from bitreplay import GBMClassifier
 from bitreplay.binarizers import Identity
-from bitreplay.bits import Fingerprint, pack
+from bitreplay.bits import Fingerprint, concatenate, pack
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.heads import HEADS, Bayes, ClosedForm, Replay
@@ -113,3 +113,30 @@ def test_the_learner_passes_its_options_on(head):
         assert type(made)().strength == LEARNERS["GBM"](head=head).core.head.strength
     with pytest.raises(InputError):
         LEARNERS["GBM"](head=head, prior="fair")
+
+
+@pytest.mark.parametrize("head", ["closed_form", "replay"])
+def test_a_reloaded_learner_keeps_its_prior(head):
+    first, twin = (LEARNERS["GBM"](head=head, prior="empirical", epochs=1, min_steps=20) for _ in range(2))
+    bits = samples()
+    for method in (first, twin):
+        method.use(Identity())
+    labels = np.repeat(np.arange(3), list(COUNTS.values()))
+    first.partial_fit(concatenate(list(bits.values())), labels)
+    twin.load_state_dict(first.state_dict())
+    assert twin.state.head.prior == twin.core.head.prior == "empirical"
+
+
+@pytest.mark.parametrize("options", [{"strength": -1.0}, {"offset": -0.5}, {"strength": "much"}])
+@pytest.mark.parametrize("head", [ClosedForm, Bayes])
+def test_help_out_of_range_is_refused(head, options):
+    with pytest.raises(InputError):
+        head(**options)
+
+
+def test_a_description_has_every_option_and_nothing_learned():
+    described, tensors = ClosedForm(0.7, 0.1, offset=0.5).fit(memory(), Identity(), 0).describe()
+    chosen = {"blend": 0.7, "ridge": 0.1, "offset": 0.5}
+    assert described == {**chosen, "strength": ClosedForm.strength, "prior": "balanced", "temperature": None}
+    assert tensors == {}
+    assert set(Bayes().describe()[0]) == {"clamp", "strength", "offset", "prior", "temperature"}

@@ -12,6 +12,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.memory._quantisation import encode
+from bitreplay.memory._sampler import MOST_DRAWERS
 from bitreplay.mixture import Mixture
 from tests.memory.examples import random_memory
 
@@ -251,3 +252,25 @@ def test_refuses_an_array_that_does_not_fit(out, output, message):
     memory.add(0, Mixture(np.full((1, 100), 0.5, dtype=np.float32), np.ones(1), 50))
     with pytest.raises(InputError, match=message):
         memory.sample(5, generator=0, output=output, out=out)
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"), [("cup", "list of labels"), (3, "list of labels"), ([["cup"]], "a class label must be")]
+)
+def test_what_is_no_list_of_labels_is_refused(classes: object, words: str) -> None:
+    memory = random_memory(3, 8, {"cup": 1, "c": 1, "u": 1, "p": 1})
+    with pytest.raises(InputError, match=words):
+        memory.sample(5, classes)  # type: ignore[arg-type]
+
+
+def test_what_is_prepared_for_draws_is_neither_stale_nor_kept_without_bound() -> None:
+    memory = random_memory(3, 8, {"cup": 1, "mug": 1, **dict.fromkeys(range(20), 1)})
+    for place in range(20):
+        memory.sample(1, [place], generator=0)
+    before = memory._drawers
+    assert before is not None
+    assert len(before._ready) <= MOST_DRAWERS
+    memory.remove("cup")
+    assert memory._drawers is None
+    memory._drawers = before  # by a thread that began to draw before the change
+    assert "cup" not in memory.sample(500, generator=0)[1].tolist()

@@ -23,10 +23,12 @@ pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the benchmarks are 
 @pytest.fixture
 def script(tmp_path, monkeypatch):
     """The script, which reads and writes in a folder of its own."""
+    monkeypatch.syspath_prepend(SCRIPT.parent)
     specification = importlib.util.spec_from_file_location("results_page", SCRIPT)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     folders = {"ROOT": "", "COMPARISONS": "comparisons", "EXPERIMENT_FILES": "experiments", "PAGE": "results.md"}
+    folders["FIGURE"] = "results.svg"
     for name, path in {**folders, "PUBLISHED": "README.md", "MAIN_TABLE": "comparisons/table-1-cpu.json"}.items():
         monkeypatch.setattr(module, name, tmp_path / path)
     return module

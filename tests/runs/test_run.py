@@ -308,5 +308,7 @@ def test_gbm_leaves_a_model_that_predicts_and_learns(network: Path, tmp_path: Pa
     )
     assert right == run.history.right[-1].sum()
     assert len(model.partial_fit(dataset.train.images[:20], "something else").classes_) == 11
-    other = run_learner(digits(network), Specification.parse("NearestMean"), 0, tmp_path)
-    assert not (other.path / "model.bitreplay").exists()
+    own_module = "GBM:prototypes=2,head=replay,architecture=binary,epochs=1,min_steps=5"
+    for text in ("NearestMean", own_module):
+        other = run_learner(digits(network), Specification.parse(text), 0, tmp_path)
+        assert not (other.path / "model.bitreplay").exists()

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from bitreplay import caches
-from bitreplay.binarizers import Thermometer
+from bitreplay.binarizers import Native, Thermometer
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
+from bitreplay.learners import FrozenLearner
 from bitreplay.runs import Prepared, Setting, Specification, run_learner
 from bitreplay.training import TrainedNetwork
 from tests.runs.problems import digits, save_network
@@ -182,3 +183,44 @@ def test_a_plain_network_beside_it_counts(tmp_path: Path) -> None:
     alone = digits(network).determinants()
     save_network(network / "plain", seed=1)
     assert digits(network).determinants() != alone
+
+
+def test_calibrated_thresholds_replace_those_of_the_training(tmp_path: Path) -> None:
+    setting = Setting("digits", encoder="small_cnn:width=4", sizes=[2, 1], classes=3, accelerator="cpu")
+    scenario = setting.scenario()
+    setting.trained(scenario, folder=tmp_path / "network", progress=False)
+    own = replace(setting, encoder=str(tmp_path / "network"))
+    for each in (setting, own):
+        calibrated = Prepared(replace(each, binarizer="calibrated"))
+        assert Prepared(each).encoder_for("features").key == calibrated.encoder_for("features").key  # as before
+        encoder = calibrated.encoder_for("bits")
+        assert encoder.binarizer is None
+        assert encoder.notes()["network"] == "its own thresholds dropped, others calibrated on task 0"
+        features = Prepared(each).encoder_for("bits").features(scenario[0].train)  # of the same network
+        np.testing.assert_array_equal(encoder.features(scenario[0].train), features)
+        learner = Specification.parse("GBM:p=2,prototypes=1").learner(calibrated, seed=0)
+        learner.learn(scenario[0])
+        assert isinstance(learner, FrozenLearner)
+        assert isinstance(learner.method.code, Thermometer)
+        thirds = np.quantile(features, [1 / 3, 2 / 3], axis=0).T
+        np.testing.assert_allclose(learner.method.code.thresholds.numpy(), thirds, rtol=1e-6)
+        assert replace(each, binarizer="calibrated").determinants() != each.determinants()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder": "binary_vgg"}, "those of binary_vgg are already binary"),
+        ({"encoder": "efficientnet_lite0", "p": 2}, "bits per feature are an option of the learner: GBM:p=2"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Setting("digits", binarizer="calibrated", **options)
+
+
+def test_binary_features_have_no_thresholds_to_calibrate(network: Path) -> None:
+    native = replace(TrainedNetwork.load(network), binarizer=Native())
+    native.save(network.parent / "native")
+    with pytest.raises(InputError, match="those of this network are already binary"):
+        _ = Prepared(digits(network.parent / "native", binarizer="calibrated")).encoder

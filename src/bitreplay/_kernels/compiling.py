@@ -7,6 +7,7 @@ installation took five times as long.
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -20,9 +21,9 @@ from numba.extending import intrinsic
 __all__ = ["inlined", "kernel", "linked", "part"]
 
 # Fused multiply-add is allowed; a division does not test for zero, because that branch would forbid vector code.
-_OPTIONS = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy"}
+_OPTIONS = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy", "no_cfunc_wrapper": True}
 
-inlined = numba.njit(**_OPTIONS)  # for a few lines: taken into each caller
+inlined = numba.njit(no_cpython_wrapper=True, **_OPTIONS)  # for a few lines: taken into each caller
 
 
 def kernel(*signatures: str, **options: bool) -> Callable[[Callable[..., Any]], Any]:
@@ -32,7 +33,17 @@ def kernel(*signatures: str, **options: bool) -> Callable[[Callable[..., Any]], 
     the first fit after installation pays for it, later processes load the cache, and a process that predicts for a few
     rows needs no compiler at all.
     """
-    return numba.njit(list(signatures), cache=True, no_cfunc_wrapper=True, **_OPTIONS, **options)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        collecting = gc.isenabled()
+        gc.disable()  # looking through all that torch has made, for rubbish, would take a sixth of the time
+        try:
+            return numba.njit(list(signatures), cache=True, **_OPTIONS, **options)(function)
+        finally:
+            if collecting:
+                gc.enable()
+
+    return decorate
 
 
 def part(*signatures: str) -> Callable[[Callable[..., Any]], Any]:

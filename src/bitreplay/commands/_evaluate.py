@@ -9,6 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from bitreplay._words import printable
+from bitreplay.commands._models import existing
 from bitreplay.data import images_by_class
 from bitreplay.errors import InputError
 from bitreplay.images import ImageClassifier
@@ -34,7 +35,7 @@ def evaluate(model: Path, images: Path, *, output: Path | None = None) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     if not images.is_dir():
         raise InputError(f"there is no folder {images}; expected one with a subfolder for every class")
-    clf, by_class = ImageClassifier.load(model), images_by_class(images)
+    clf, by_class = ImageClassifier.load(existing(model)), images_by_class(images)
     files = [file for own in by_class.values() for file in own]
     truth = [name for name, own in by_class.items() for _ in own]
     begun = time.perf_counter()

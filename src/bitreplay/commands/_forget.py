@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bitreplay.commands._models import label_named, memory_of, read, write
+from bitreplay.commands._models import existing, label_named, memory_of, read, write
 from bitreplay.images import changing
 from bitreplay.memory import BinaryMemory
 
@@ -28,6 +28,7 @@ def forget(model: Path, classes: list[str], *, output: Path | None = None) -> No
     """
     console = Console(highlight=False, markup=False, soft_wrap=True)
     target = model if output is None else output
+    existing(model)  # before anything is made beside it
     with changing(target):
         begun = time.perf_counter()
         held = read(model)

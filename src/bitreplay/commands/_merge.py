@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bitreplay.commands._models import Model, memory_of, read, write
+from bitreplay.commands._models import Model, existing, memory_of, read, write
 from bitreplay.errors import InputError
 from bitreplay.images import changing
 
@@ -27,6 +27,8 @@ def merge(model: Path, others: list[Path], *, output: Path | None = None) -> Non
     """
     console = Console(highlight=False, markup=False, soft_wrap=True)
     target = model if output is None else output
+    for path in (model, *others):
+        existing(path)  # before anything is made beside it
     with changing(target):
         held = read(model)
         for path in others:

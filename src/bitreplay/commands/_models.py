@@ -13,19 +13,26 @@ from bitreplay.errors import InputError, UnknownClassError
 from bitreplay.images import Learned, read_model, summary, write_model
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["Model", "label_named", "memory_of", "pictures_in", "read", "table_of", "write"]
+__all__ = ["Model", "existing", "label_named", "memory_of", "pictures_in", "read", "table_of", "write"]
 
 Model = tuple[Learned, Tensors] | GBMClassifier | BinaryMemory
 
 
 def read(path: Path) -> Model:
     """Whatever model a file holds; of one of images with the encoder's weights, if they are in it."""
-    if not path.is_file():
-        raise InputError(f"there is no file {path}")
-    content, _ = read_file(path)
+    content, _ = read_file(existing(path))
     if "images" in content:
         return read_model(path)
     return GBMClassifier.load(path) if "classifier" in content else BinaryMemory.load(path)
+
+
+def existing(path: Path) -> Path:
+    """The path of a model, if there is one."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; a model is one file, which `bitreplay learn` writes")
+    if not path.exists():
+        raise InputError(f"there is no model {path}; `bitreplay learn {path} FOLDER` creates one from photographs")
+    return path
 
 
 def write(path: Path, model: Model) -> None:

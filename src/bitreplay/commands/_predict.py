@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bitreplay._floor.arguments import integer
 from bitreplay._words import printable
-from bitreplay.commands._models import pictures_in
+from bitreplay.commands._models import existing, pictures_in
 from bitreplay.images import ImageClassifier
 
 __all__ = ["predict"]
@@ -39,7 +39,7 @@ def predict(model: Path, images: list[Path], *, top: int = 3, json: bool = False
     """
     integer("top", top, 1)
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    clf, files = ImageClassifier.load(model), pictures_in(images)
+    clf, files = ImageClassifier.load(existing(model)), pictures_in(images)
     begun = time.perf_counter()
     for answer in _answers(clf, files, top):
         if json:

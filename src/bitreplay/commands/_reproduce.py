@@ -15,6 +15,7 @@ from rich.table import Table as RichTable
 from bitreplay import metrics
 from bitreplay._floor.arguments import integer
 from bitreplay._floor.files import write_text
+from bitreplay._pages.numbers import duration
 from bitreplay.commands._options import Integers
 from bitreplay.errors import InputError
 from bitreplay.experiments import (
@@ -25,11 +26,15 @@ from bitreplay.experiments import (
     ExperimentName,
     Measured,
     Request,
+    about_network,
+    command_of,
     experiments_page,
+    missing_seconds,
     read_outcome,
     write_outcome,
 )
 from bitreplay.runs import RunFolder, Scale
+from bitreplay.training import NETWORK
 
 __all__ = ["reproduce"]
 
@@ -42,6 +47,7 @@ def reproduce(
     scale: Scale = "cpu",
     output: Path = Path("reproductions"),
     seeds: Integers | None = None,
+    network: Path | None = None,
     n_jobs: int = 1,
     download: bool = False,
     results: Path | None = None,
@@ -56,18 +62,23 @@ def reproduce(
     ----------
     experiment : str, optional
         Which: `bitreplay reproduce table-4`, or `all`.
-    scale : {"cpu", "paper"}
-        Reduced to fit two cores, or as in the paper, which needs a GPU.
+    scale : {"cpu", "full", "paper"}
+        Reduced to fit two cores; the paper's network with a schedule of hours; or as in the paper, which needs a GPU.
     output : Path
-        Folder for the runs; every experiment gets a subfolder for its numbers, figures and page.
+        Folder for the runs; every experiment gets a subfolder for its numbers, figures and page. Those of other scales
+        than cpu are in a folder of that name.
     seeds : list of int, optional
         Seeds of the learners; by default the experiment's own.
+    network : Path, optional
+        At scale full or paper, a folder written by `bitreplay train` whose network stands for that of the experiments.
+        Nothing is trained then, and what needs other networks is left out.
     n_jobs : int
         Processes on this machine; -1 means one per core.
     download : bool
         Fetch published weights that are missing. Data sets are never fetched; the message says where to get them.
     results : Path, optional
-        Also copy numbers and figures to this folder, under the experiment's name.
+        Also copy numbers and figures to this folder, under the experiment's name; those of other scales than cpu to a
+        folder of that name in it.
     list : bool
         Show the experiments, and how long they take.
     """
@@ -83,7 +94,13 @@ def reproduce(
     def show(run: RunFolder) -> None:
         console.print(f"{run.name}, seed {run.config['seed']}: {100 * metrics.final(run.result().history):.1f} %")
 
-    request = Request(scale, output / "runs", seeds, n_jobs, download, on_run=show)
+    if network is not None and scale == "cpu":
+        raise InputError("--network stands for the paper's network: it needs --scale full (or paper)")
+    if network is not None and not (network / NETWORK).is_file():
+        raise InputError(f"--network must be a folder written by `bitreplay train`; {network} has no {NETWORK}")
+    request = Request(scale, output / "runs", seeds, n_jobs, download, on_run=show, network=network)
+    if scale != "cpu":  # beside those at cpu scale
+        output, results = output / scale, results and results / scale
     if experiment != "all":
         one = _measure(experiment, request, output / experiment, console)
         _copy(one, results)
@@ -112,12 +129,26 @@ def reproduce(
 
 def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
     chosen, request = EXPERIMENTS[name], replace(request, runs=[], waited=[])
-    console.print(f"{chosen.title}\nThis takes about {chosen.duration[request.scale]}.")
+    console.print(f"{chosen.title}\nThis takes about {chosen.duration.get(request.scale, 'as long as its runs')}.")
+    if request.scale == "full" and (training := missing_seconds(request, chosen.networks)):
+        console.print(
+            f"Of its networks, {len(training)} phases of training are missing: about {duration(sum(training))} on this "
+            "machine as it is now, by a few steps of each."
+        )
     begun = time.monotonic()
     outcome = chosen.run(request)
+    outcome = replace(outcome, remarks=[*about_network(request), *outcome.remarks])
     seconds = time.monotonic() - begun - sum(request.waited)  # runs say themselves how long they took
     one = write_outcome(
-        folder, name, chosen, outcome, scale=request.scale, seeds=request.seeds, seconds=seconds, runs=request.runs
+        folder,
+        name,
+        chosen,
+        outcome,
+        scale=request.scale,
+        seeds=request.seeds,
+        seconds=seconds,
+        runs=request.runs,
+        network=request.network,
     )
     for table in one.tables:
         if len(table.rows) <= MANY:
@@ -154,5 +185,5 @@ def _found(path: Path, request: Request) -> Measured | None:
     if not path.exists():
         return None
     found = read_outcome(path)
-    asked = None if request.seeds is None else [*request.seeds]
-    return found if (found.scale, found.seeds) == (request.scale, asked) else None
+    asked = command_of(found.name, request.scale, request.seeds, request.network)
+    return found if found.command == asked else None

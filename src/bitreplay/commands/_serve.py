@@ -55,7 +55,9 @@ def serve(
         Begin with an empty model if there is no such file.
     """
     if not new and not model.is_file():
-        raise InputError(f"there is no file {model}; --new begins an empty model there")
+        raise InputError(
+            f"there is no model {model}; `bitreplay learn {model} FOLDER` creates one, and --new begins an empty one"
+        )
     _run(model, address, port, host, _token(token_file), encoder, page=False, browser=False)
 
 

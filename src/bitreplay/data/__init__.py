@@ -1,7 +1,9 @@
 """Data: labelled images from any source, and scenarios in which their classes arrive task by task."""
 
-from bitreplay.data._available import Available, available
-from bitreplay.data._dataset import ImageDataset, Samples, Split, from_arrays
+from bitreplay.data._available import Available as Available
+from bitreplay.data._available import available
+from bitreplay.data._dataset import ImageDataset, Samples, from_arrays
+from bitreplay.data._dataset import Split as Split
 from bitreplay.data._folder import images_below as images_below
 from bitreplay.data._folder import images_by_class as images_by_class
 from bitreplay.data._images import Encoded as Encoded
@@ -14,17 +16,17 @@ from bitreplay.data._load import load_dataset
 from bitreplay.data._scenario import Scenario, Task, make_scenario
 from bitreplay.data._stream import Stream as Stream
 from bitreplay.data._stream import as_stream
+from bitreplay.data._torch_dataset import from_torch
 
 __all__ = [
-    "Available",
     "ImageDataset",
     "Samples",
     "Scenario",
-    "Split",
     "Task",
     "as_stream",
     "available",
     "from_arrays",
+    "from_torch",
     "load_dataset",
     "make_scenario",
 ]

@@ -17,7 +17,17 @@ import numpy.typing as npt
 from bitreplay._floor.arguments import text
 from bitreplay.errors import InputError
 
-__all__ = ["ImageDataset", "Part", "Samples", "Split", "begin_fingerprint", "from_arrays"]
+__all__ = [
+    "BLOCK",
+    "ImageDataset",
+    "Images",
+    "Part",
+    "Samples",
+    "Split",
+    "begin_fingerprint",
+    "from_arrays",
+    "from_splits",
+]
 
 Part = Literal["train", "test"]
 Images = npt.NDArray[np.uint8]
@@ -253,12 +263,17 @@ def from_arrays(
     if class_names is None:
         n_classes = 1 + max((int(split.labels.max()) for split in (train, test) if len(split)), default=-1)
         class_names = [str(label) for label in range(n_classes)]
+    return from_splits(name, train, test, tuple(class_names), "arrays in memory")
+
+
+def from_splits(name: str, train: Split, test: Split, class_names: tuple[str, ...], source: str) -> ImageDataset:
+    """A data set of two splits, with the fingerprint of their content."""
     digest = begin_fingerprint(train.images.shape, test.images.shape)
     for split in (train, test):
         for begin in range(0, len(split), BLOCK):
             digest.update(split.images[begin : begin + BLOCK].tobytes())
         digest.update(split.labels.astype("<i8").tobytes())
-    return ImageDataset(name, train, test, tuple(class_names), "arrays in memory", digest.hexdigest()[:32])
+    return ImageDataset(name, train, test, class_names, source, digest.hexdigest()[:32])
 
 
 def begin_fingerprint(train: tuple[int, ...], test: tuple[int, ...]) -> hashlib._Hash:

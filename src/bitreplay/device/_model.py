@@ -73,23 +73,8 @@ class DeviceModel:
 
         Parameters
         ----------
-        model : GBMClassifier or BinaryMemory
-            A fitted classifier; or a memory, whose bits the device gets from elsewhere, or from `binarizer` or
-            `network`.
-        head : {"own", "bayes", "closed_form", "linear_part"}
-            The head in addition to Bayes: the classifier's own; none; the closed form; or only its linear part.
-        weight_bits : int
-            Bits per weight of that head, 2 to 8.
-        features : {"uint8", "int8", "int16", "float32"}, optional
-            Type of the device's features; needed if a thermometer turns them into bits.
-        scale, zero_point : float, int
-            What an integer feature x represents: ``scale * (x - zero_point)``.
-        binarizer : Binarizer, optional
-            What made the bits of a memory; a classifier has its own.
-        network : torch.nn.Module, optional
-            A fully binary network, such as :class:`bitreplay.backbones.BinaryVGG`.
-        image_size : int
-            Height and width of its images.
+        model, head, weight_bits, features, scale, zero_point, binarizer, network, image_size
+            As of :func:`bitreplay.device.export_c`.
 
         Examples
         --------

@@ -14,6 +14,7 @@ from bitreplay.experiments._experiment import Table as Table
 from bitreplay.experiments._few_shot import FEW_SHOT
 from bitreplay.experiments._files import OUTCOME as OUTCOME
 from bitreplay.experiments._files import Measured as Measured
+from bitreplay.experiments._files import command_of as command_of
 from bitreplay.experiments._files import read_outcome as read_outcome
 from bitreplay.experiments._files import write_outcome as write_outcome
 from bitreplay.experiments._heads import HEADS
@@ -21,6 +22,8 @@ from bitreplay.experiments._initialisation_table import TABLE_4
 from bitreplay.experiments._main_table import TABLE_1
 from bitreplay.experiments._memory_figure import FIGURE_6
 from bitreplay.experiments._motivation import FIGURE_1
+from bitreplay.experiments._networks import about_network as about_network
+from bitreplay.experiments._networks import missing_seconds as missing_seconds
 from bitreplay.experiments._page import MANY as MANY
 from bitreplay.experiments._page import VERDICTS as VERDICTS
 from bitreplay.experiments._page import experiments_page as experiments_page
@@ -29,12 +32,10 @@ from bitreplay.experiments._samples_figure import FIGURE_5
 from bitreplay.experiments._ste_table import TABLE_3
 from bitreplay.experiments._table_5_stand_ins import TABLE_5_STAND_INS
 from bitreplay.experiments._tasks_table import TABLE_1_TASKS
+from bitreplay.experiments._thresholds import THRESHOLDS
 from bitreplay.experiments._update_cost import UPDATE_COST
 
-__all__ = [
-    "EXPERIMENTS",
-    "ExperimentName",
-]
+__all__ = ["EXPERIMENTS"]
 
 ExperimentName = Literal[  # the names below, for the command line
     "table-1",
@@ -51,6 +52,7 @@ ExperimentName = Literal[  # the names below, for the command line
     "figure-6",
     "heads",
     "pareto",
+    "thresholds",
     "update-cost",
     "few-shot",
     "few-shot-tiny",
@@ -72,6 +74,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "figure-6": FIGURE_6,
     "heads": HEADS,
     "pareto": PARETO,
+    "thresholds": THRESHOLDS,
     "update-cost": UPDATE_COST,
     **FEW_SHOT,
 }

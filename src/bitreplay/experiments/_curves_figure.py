@@ -17,7 +17,7 @@ from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
-from bitreplay.experiments._networks import NETWORK
+from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._training_curves import Epoch, draw_training, watch_training
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.report import draw_curves, draw_stability
@@ -51,7 +51,7 @@ REMARKS = (
 
 def curves_figure(request: Request, **options: Any) -> Outcome:
     """Run all methods, and one of them again to record its training, with `options` if the runs have any."""
-    setting = Setting(**{**NETWORK[request.scale], **request.setting})
+    setting = Setting(**{**network_of(request), **request.setting})
     names = {text: name for name, text in METHODS.items()}
     runs = request.compare(setting, list(names), SEEDS)
     methods = {
@@ -129,10 +129,10 @@ def _accuracy(state: int, history: History) -> float:
 
 def _claims_groups(method: MethodRuns) -> list[Claim]:
     histories = method.histories
-    gaps = difference_of(lambda view: [_mean_gap(view(history)) for history in histories])
+    gaps = difference_of(lambda view: [_mean_gap(view(history)) for history in histories], kind="gap")
     above = [metrics.init_past_new(history) for history in method.histories]
     new, past = (np.mean([getattr(groups, name) for groups in above], axis=0)[2:] for name in ("new", "past"))
-    prior = difference_of(lambda view: [_mean_priority(view(history)) for history in histories])
+    prior = difference_of(lambda view: [_mean_priority(view(history)) for history in histories], kind="priority")
     most = max(float(np.max((groups.init - groups.past)[2:])) for groups in above)
     return [
         Claim(
@@ -175,6 +175,7 @@ def _claim_training(epochs: Sequence[Epoch]) -> Claim:
 FIGURE_4 = Experiment(
     title="Curves over the tasks, training curves, stability and plasticity (figure 4)",
     shows="Which method leads in each state, does training succeed, and are old and new classes treated alike?",
-    duration={"cpu": "8 minutes", "paper": "half an hour"},
+    duration={"cpu": "8 minutes", "full": "half an hour on one core", "paper": "half an hour"},
     run=curves_figure,
+    networks=({},),
 )

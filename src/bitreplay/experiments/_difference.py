@@ -1,24 +1,25 @@
 """How much better one method is than another, and how certain that is: the basis of the verdicts.
 
-Two errors count. Another seed would have given another difference; so would another test set, however many seeds there
-are, because all of them are tested on the same samples. Both are measured: the first from the spread over the seeds,
-the second by leaving out one part of the test samples at a time (a jackknife), in both methods alike. The verdict is
-about these networks: the variation from retraining them is not included.
+Three errors count. Another seed would have given another difference; so would another test set, however many seeds
+there are, because all of them are tested on the same samples; and so would another training of the network that the
+methods stand on. The first is measured by the spread over the seeds, the second by leaving out one part of the test
+samples at a time (a jackknife), in both methods alike; the third was measured once for all (`_retraining.py`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtr, stdtrit
 
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns
 from bitreplay.evaluation import History
+from bitreplay.experiments._noise import NOTHING, Noise, margin, probability, together
+from bitreplay.experiments._retraining import Kind, Networks, retraining
 from bitreplay.experiments._thinned import PARTS, View, n_parts, thinned
 from bitreplay.experiments._verdict import LEVEL, Verdict
 
@@ -39,19 +40,28 @@ class Difference:
         One for each seed; values of the same seed are averaged first, because they are not independent.
     test_error : float
         Standard error due to the finite test set, common to all seeds.
-    n_parts : int
+    n_parts : float
         Parts of the test set used to estimate this error.
+    network : Noise
+        Standard error due to the training of the network, common to all seeds.
+    over, sampled : str
+        What there is one value for, and what the test error comes from.
 
     Examples
     --------
     >>> str(Difference([0.010, 0.012, 0.014])), Difference([0.010, 0.012, 0.014]).verdict.holds
     ('+1.2 points (95 %: +0.7 to +1.7)', True)
     >>> Difference([0.010, 0.012, 0.014], test_error=0.01).verdict.holds  # 100 samples say little, however many seeds
+    >>> Difference([0.010, 0.012, 0.014], network=Noise(0.01, 3)).verdict.noises  # nor does one network
+    ('seeds', 'network')
     """
 
     values: Sequence[float]
     test_error: float = 0.0
-    n_parts: int = PARTS
+    n_parts: float = PARTS
+    network: Noise = NOTHING
+    over: str = "seeds"
+    sampled: str = "test samples"
 
     @property
     def mean(self) -> float:
@@ -66,21 +76,24 @@ class Difference:
         return float(np.std(self.values, ddof=1) / math.sqrt(len(self.values)))
 
     @property
-    def error(self) -> float:
-        """Standard error of the mean, of seeds and test set together."""
-        return math.hypot(self.seed_error, self.test_error)
+    def noises(self) -> dict[str, Noise]:
+        """The errors that count, by what they come from."""
+        found = {
+            self.over: Noise(self.seed_error, len(self.values) - 1),
+            self.sampled: Noise(self.test_error, self.n_parts - 1),
+            "network": self.network,
+        }
+        return {name: noise for name, noise in found.items() if noise.error}
 
     @property
-    def degrees(self) -> float:
-        """Degrees of freedom of that error, by Welch and Satterthwaite: those of the part that matters most."""
-        parts = ((self.seed_error, len(self.values) - 1), (self.test_error, self.n_parts - 1))
-        below = sum(error**4 / degrees for error, degrees in parts if error)
-        return self.error**4 / below if below else math.inf
+    def error(self) -> float:
+        """Standard error of the mean, of all noises together."""
+        return together(self.noises.values()).error
 
     @property
     def margin(self) -> float:
-        """Half-width of the 95 % confidence interval of the mean, by Student's t."""
-        return float(stdtrit(self.degrees, 1 - LEVEL / 2)) * self.error if self.error else 0.0
+        """Half-width of the 95 % confidence interval of the mean."""
+        return margin(self.noises.values(), LEVEL)
 
     @property
     def verdict(self) -> Verdict:
@@ -113,34 +126,40 @@ class Difference:
         if not self.error:  # a single number of which nothing is known
             known = len(self.values) > 1 and abs(distance) > ROUNDING
             return Verdict.fact(distance > 0) if known else Verdict.inconclusive()
-        return _verdict(distance, self.error, self.degrees)
+        return Verdict(distance > 0, probability(self.noises.values(), distance), noises=tuple(self.noises))
 
-    def minus(self, other: Difference) -> Verdict:
-        """Whether it is larger than another, independent difference."""
-        error = math.hypot(self.error, other.error)
-        below = sum(one.error**4 / one.degrees for one in (self, other) if one.error)
-        return _verdict(self.mean - other.mean, error, error**4 / below if below else math.inf)
+    def minus(self, other: Difference) -> Difference:
+        """By how much it is larger than another, independent difference."""
+        own = [noise for one in (self, other) for name, noise in one.noises.items() if name != "network"]
+        sampled = self.sampled if self.test_error else self.over
+        network = together([self.network, other.network])
+        error, degrees = together(own)
+        return Difference([self.mean - other.mean], error, degrees + 1, network, sampled=sampled)
 
     def __neg__(self) -> Difference:
-        return Difference([-value for value in self.values], self.test_error, self.n_parts)
+        return replace(self, values=[-value for value in self.values])
 
     def __str__(self) -> str:
-        digits = 2 if 0 < self.margin < 0.001 else 1  # an interval of no width would say nothing
+        return self.text(" points")
+
+    def text(self, unit: str, times: float = 100.0) -> str:
+        """Itself and its interval, `times` as large, in a unit.
+
+        Examples
+        --------
+        >>> Difference([19.0, 20.0, 21.0]).text(" nats", 1)
+        '+20.0 nats (95 %: +17.5 to +22.5)'
+        """
+        margin = times * self.margin
+        digits = 2 if 0 < margin < 0.1 else 1  # an interval of no width would say nothing
         mean, low, high = (
-            f"{round(100 * value, digits) + 0.0:+.{digits}f}"
-            for value in (self.mean, self.mean - self.margin, self.mean + self.margin)
+            f"{round(value, digits) + 0.0:+.{digits}f}"
+            for value in (times * self.mean, times * self.mean - margin, times * self.mean + margin)
         )
-        return f"{mean} points" + (f" (95 %: {low} to {high})" if self.margin else "")
+        return f"{mean}{unit}" + (f" (95 %: {low} to {high})" if margin else "")
 
 
-def _verdict(distance: float, error: float, degrees: float) -> Verdict:
-    """Whether a difference with this error is positive, by Student's t; inconclusive without an error."""
-    if not error:
-        return Verdict.inconclusive()
-    return Verdict(distance > 0, float(2 * stdtr(degrees, -abs(distance) / error)))
-
-
-def difference_of_shares(one: float, other: float, n_samples: int) -> Difference:
+def difference_of_shares(one: float, other: float, n_samples: int, network: Noise = NOTHING) -> Difference:
     """Difference of two accuracies of which only the values are known, as if measured on different samples.
 
     Examples
@@ -151,17 +170,26 @@ def difference_of_shares(one: float, other: float, n_samples: int) -> Difference
     # Add one correct and one wrong answer: no accuracy is certain just because no errors occurred.
     shares = [(share * n_samples + 1) / (n_samples + 2) for share in (one, other)]
     error = math.sqrt(sum(share * (1 - share) for share in shares) / n_samples)
-    return Difference([one - other], error, n_samples)
+    return Difference([one - other], error, n_samples, network)
 
 
-def difference(one: MethodRuns, other: MethodRuns, metric: Callable[[History], float] = metrics.average) -> Difference:
-    """How much better one method is than another, per seed."""
+def difference(
+    one: MethodRuns,
+    other: MethodRuns,
+    metric: Callable[[History], float] = metrics.average,
+    networks: Networks = "same",
+) -> Difference:
+    """How much better one method is than another, per seed; `networks` says whether they stand on the same network."""
     pairs = list(zip(one.histories, other.histories, strict=True))
-    return difference_of(lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs])
+    kind: Kind = "average" if metric is metrics.average else "state"
+    return difference_of(lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs], networks, kind)
 
 
 def mean_difference(pairs: Sequence[tuple[MethodRuns, MethodRuns]]) -> Difference:
-    """How much better the first of each pair is in average accuracy, over all pairs, per seed."""
+    """How much better the first of each pair is in average accuracy, over all pairs, per seed.
+
+    Both methods of a pair stand on the same network; pairs on the same one share its noise, and are not averaged.
+    """
 
     def averages(methods: Sequence[MethodRuns], view: View) -> Floats:
         values = [[metrics.average(view(history)) for history in method.histories] for method in methods]
@@ -171,14 +199,23 @@ def mean_difference(pairs: Sequence[tuple[MethodRuns, MethodRuns]]) -> Differenc
     return difference_of(lambda view: averages(better, view) - averages(worse, view))
 
 
-def difference_of(statistic: Callable[[View], Sequence[float] | Floats]) -> Difference:
-    """Any statistic of histories, with both its errors.
+def difference_of(
+    statistic: Callable[[View], Sequence[float] | Floats],
+    networks: Networks = "same",
+    kind: Kind = "average",
+    times: float = 1.0,
+) -> Difference:
+    """Any statistic of histories, with all its errors.
 
     Parameters
     ----------
     statistic : callable
         Takes a view, a function from a history to the part under consideration, and returns one value per seed. It
         must access every history through the view.
+    networks, kind
+        Where the histories come from and what is compared, as for :func:`retraining`.
+    times : float
+        How much more the statistic changes with the network than that does.
     """
     histories: list[History] = []
 
@@ -187,9 +224,11 @@ def difference_of(statistic: Callable[[View], Sequence[float] | Floats]) -> Diff
         return history
 
     values = [float(value) for value in statistic(whole)]
+    error, degrees = retraining(histories, networks, kind)
+    network = Noise(times * error, degrees)
     parts = n_parts(histories)
     if parts < 2:  # no answers were kept, or next to none: as if the methods had been asked about different samples
         off = max(float(metrics.standard_error(history).mean()) for history in histories)
-        return Difference(values, math.sqrt(2) * off)
+        return Difference(values, math.sqrt(2) * off, network=network)
     left_out = [float(np.mean(statistic(thinned(part, parts)))) for part in range(parts)]
-    return Difference(values, float(np.std(left_out)) * math.sqrt(parts - 1), parts)
+    return Difference(values, float(np.std(left_out)) * math.sqrt(parts - 1), parts, network)

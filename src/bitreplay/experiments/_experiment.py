@@ -30,8 +30,8 @@ class Request:
 
     Parameters
     ----------
-    scale : {"cpu", "paper"}
-        Reduced to fit two cores, or as in the paper.
+    scale : {"cpu", "full", "paper"}
+        Reduced to fit two cores; the paper's network with a short schedule; or as in the paper.
     output : Path
         Folder for the runs.
     seeds : sequence of int, optional
@@ -44,6 +44,9 @@ class Request:
         Options of :class:`bitreplay.runs.Setting` that replace the experiment's own: other data, another encoder.
     on_run : callable, optional
         Called with every run as it ends.
+    network : Path, optional
+        A folder of `bitreplay train` that stands for the network of the scale. Nothing is trained then, and what needs
+        other networks is left out.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class Request:
     download: bool = False
     setting: Mapping[str, Any] = field(default_factory=dict)
     on_run: Callable[[RunFolder], None] | None = None
+    network: Path | None = None
     runs: list[RunFolder] = field(default_factory=list, repr=False)  # all requested so far,
     waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
@@ -220,6 +224,9 @@ class Experiment:
         About how long it takes.
     run : callable
         Runs it.
+    networks : sequence of mappings
+        The networks that it needs, by what differs from the network of the scale
+        (:mod:`bitreplay.experiments._networks`) in their settings; none for an experiment with others.
 
     Examples
     --------
@@ -234,3 +241,4 @@ class Experiment:
     shows: str
     duration: Mapping[Scale, str]
     run: Callable[[Request], Outcome]
+    networks: Sequence[Mapping[str, Any]] = ()

@@ -142,7 +142,7 @@ def _experiment(dataset: Dataset, encoder: Encoder, title: str, cpu: str, paper:
     return Experiment(
         title=title,
         shows="What becomes of classes with five samples, and of those that were there before?",
-        duration={"cpu": cpu, "paper": paper},
+        duration={"cpu": cpu, "full": paper, "paper": paper},
         run=partial(few_shot, dataset, encoder),
     )
 

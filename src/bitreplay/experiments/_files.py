@@ -28,18 +28,7 @@ OUTCOME = "outcome.json"
 
 @dataclass(frozen=True)
 class Measured:
-    """An experiment as stored in its folder.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> outcome = Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
-    >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second"}, lambda request: outcome)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
-    >>> measured.command, measured.tables[0].shown()
-    ('bitreplay reproduce sizes --scale cpu --seeds 0', [['1', '62.0'], ['8', '66.0']])
-    """
+    """An experiment as stored in its folder."""
 
     name: str
     title: str
@@ -72,6 +61,7 @@ def write_outcome(
     seeds: Sequence[int] | None,
     seconds: float,
     runs: Iterable[RunFolder] = (),
+    network: Path | None = None,
 ) -> Measured:
     """Write all results; the JSON file last, so that a folder that has one is complete.
 
@@ -87,6 +77,8 @@ def write_outcome(
     ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['outcome.json', 'sizes.csv']
+    >>> measured.command, measured.tables[0].shown()
+    ('bitreplay reproduce sizes --scale cpu --seeds 0', [['1', '62.0'], ['8', '66.0']])
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / OUTCOME).unlink(missing_ok=True)
@@ -95,7 +87,6 @@ def write_outcome(
     for drawing in outcome.drawings:
         write_text(folder / f"{drawing.name}.svg", svg(drawing.figure))
         write_bytes(folder / f"{drawing.name}.png", png(drawing.figure))
-    words = ["bitreplay", "reproduce", name, "--scale", scale]
     histories = {run.path: run.history for run in runs if run.history is not None}.values()
     content = {
         "name": name,
@@ -103,7 +94,7 @@ def write_outcome(
         "shows": experiment.shows,
         "scale": scale,
         "seeds": None if seeds is None else list(seeds),
-        "command": " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])]),
+        "command": command_of(name, scale, seeds, network),
         **_made(list(histories), seconds),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
@@ -112,6 +103,19 @@ def write_outcome(
     }
     write_text(folder / OUTCOME, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return read_outcome(folder / OUTCOME)
+
+
+def command_of(name: str, scale: str, seeds: Sequence[int] | None, network: Path | None = None) -> str:
+    """The command that makes an outcome; a network given is named by its folder, wherever that is.
+
+    Examples
+    --------
+    >>> command_of("table-4", "full", [0, 1], Path("networks/b50"))
+    'bitreplay reproduce table-4 --scale full --network b50 --seeds 0 1'
+    """
+    words = ["bitreplay", "reproduce", name, "--scale", scale]
+    words += [] if network is None else ["--network", network.resolve().name]
+    return " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])])
 
 
 def read_outcome(path: Path) -> Measured:
@@ -147,7 +151,8 @@ def _made(histories: Sequence[History], seconds: float) -> dict[str, Any]:
 def _claim(content: Mapping[str, Any]) -> Claim:
     """A claim as stored; 0.1.0 stored the decision without its probability."""
     if "verdict" in content:
-        verdict = Verdict(**content["verdict"])
+        stored = content["verdict"]
+        verdict = Verdict(**{**stored, "noises": tuple(stored.get("noises", ()))})
         if not isinstance(verdict.p, int | float):
             raise TypeError("p is not a number")
         return Claim(content["paper"], content["measured"], verdict)

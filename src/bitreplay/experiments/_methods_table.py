@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from bitreplay import metrics
 from bitreplay._pages.methods import gather
-from bitreplay.evaluation import RunResult
+from bitreplay.evaluation import History, RunResult
+from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._experiment import Cell, Table
 
 __all__ = ["methods_table"]
 
+GROUPS = ("init", "past", "new")
+OVER = "over stopping"
+
 
 def methods_table(
-    results: Sequence[RunResult], name: str, title: str, published: Mapping[str, float] | None = None
+    results: Sequence[RunResult],
+    name: str,
+    title: str,
+    published: Mapping[str, float] | None = None,
+    over: Mapping[str, Difference] | None = None,
 ) -> Table:
     """Average and final accuracy with their standard deviations, memory, time, and what the paper says.
+
+    Of the final accuracy also its parts: on the classes of task 0 (init), of the newest task, and of those in between.
 
     Parameters
     ----------
@@ -25,12 +36,26 @@ def methods_table(
         Of the table.
     published : mapping of str to float, optional
         What the paper says, by name of the method.
+    over : mapping of str to Difference, optional
+        How much better a method is on average than one that stops after task 0, by its name.
     """
     rows: list[list[Cell]] = []
     for method in gather(results):
         average, final = method.measure(metrics.average), method.measure(metrics.final)
-        row: list[Cell] = [method.name, len(method.seeds), *average, *final, method.memory, method.seconds]
+        groups = [method.measure(partial(_last, group)).mean for group in GROUPS]
+        row: list[Cell] = [method.name, len(method.seeds), *average, *final, *groups]
+        if over is not None:
+            gain = over.get(method.name)
+            row += [None, None] if gain is None else [gain.mean, gain.margin]
+        row += [method.memory, method.seconds]
         rows.append([*row, published.get(method.name)] if published else row)
-    columns = ["method", "seeds", "average", "± average", "final", "± final", "memory", "learning"]
-    shares = ["average", "± average", "final", "± final", "published"]
+    shares = ["average", "± average", "final", "± final", *GROUPS]
+    shares += [] if over is None else [OVER, f"95 %, ± {OVER}"]
+    columns = ["method", "seeds", *shares, "memory", "learning"]
+    shares.append("published")
     return Table(name, title, [*columns, "published"] if published else columns, rows, shares, ["memory"], ["learning"])
+
+
+def _last(group: str, history: History) -> float:
+    """Accuracy on a group of classes in the end; nan if there are none."""
+    return float(getattr(metrics.init_past_new(history), group)[-1])

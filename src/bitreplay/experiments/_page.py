@@ -61,7 +61,14 @@ def _overview(measured: Sequence[Measured]) -> str:
 
 def _verdict(claim: Claim) -> str:
     kind = {True: "label yes", False: "label no", None: "label"}[claim.holds]
-    return f'<span class="{kind}">{VERDICTS[claim.holds]}</span>'
+    allowed = (
+        f" <small>allowing for other {escape(_listed(claim.verdict.noises))}</small>" if claim.verdict.noises else ""
+    )
+    return f'<span class="{kind}">{VERDICTS[claim.holds]}</span>{allowed}'
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _experiment(one: Measured, *, alone: bool) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -17,7 +17,7 @@ from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
-from bitreplay.experiments._networks import NETWORK
+from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._published import ONE
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.runs import Setting
@@ -48,6 +48,11 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "FineTuning": ("FineTuning",),  # the bounds
     "Joint": ("Joint",),
 }
+# With thresholds calibrated on task 0 instead of those trained with the network: K, q and bits per feature.
+CALIBRATED = tuple(
+    f"GBM:prototypes={k},bits={q},p={p}" for k, q, p in ((1, 3, 1), (8, 3, 1), (8, 3, 2), (16, 4, 2), (16, 4, 4))
+)
+CALIBRATED_FAMILY, CALIBRATED_NAME = "GBM, calibrated", " (calibrated)"
 SEEDS = [0]
 APART = 1.6  # times the memory of the last point with a name, for another name
 FRONT = {True: "yes", False: "", None: "bound"}
@@ -89,7 +94,9 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
     return [not any(c <= cost and g >= gain and (c, g) != (cost, gain) for c, g in points) for cost, gain in points]
 
 
-def pareto(request: Request, families: Mapping[str, Sequence[str]] = FAMILIES) -> Outcome:
+def pareto(
+    request: Request, families: Mapping[str, Sequence[str]] = FAMILIES, calibrated: Sequence[str] = CALIBRATED
+) -> Outcome:
     """Run all methods in all sizes.
 
     Parameters
@@ -98,11 +105,16 @@ def pareto(request: Request, families: Mapping[str, Sequence[str]] = FAMILIES) -
         Scale, seeds and output folder.
     families : mapping of str to sequences of str
         The learners, by their names in the figure; they must include the two that the claim is about.
+    calibrated : sequence of str
+        Learners with calibrated thresholds.
     """
-    setting = Setting(**{**NETWORK[request.scale], **request.setting})
+    setting = Setting(**{**network_of(request), **request.setting})
     family_of = {learner: family for family, learners in families.items() for learner in learners}
     runs = request.compare(setting, list(family_of), SEEDS)
     points = [Point(family_of[method.name], method) for method in gather([run.result() for run in runs])]
+    runs = request.compare(replace(setting, binarizer="calibrated"), calibrated, SEEDS)
+    for method in gather([run.result() for run in runs]):
+        points.append(Point(CALIBRATED_FAMILY, replace(method, name=method.name + CALIBRATED_NAME)))
     competing = [point for point in points if point.method.bound is None]
     best = front([point.memory for point in competing], [point.accuracy for point in competing])
     on_front = [point for point, is_best in zip(competing, best, strict=True) if is_best]
@@ -184,7 +196,7 @@ def _draw(points: Sequence[Point], on_front: Sequence[Point]) -> Figure:
         axes.set_ylabel("average accuracy (%)")
         axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8.5, handletextpad=0.4, labelspacing=0.55)
         setting = setting_in_words([points[0].method])
-        heading(made, "Accuracy against memory", f"{setting} · numbers at the front: K, q (or E)")
+        heading(made, "Accuracy against memory", f"{setting} · numbers at the front: K, q and p (or E)")
     return made
 
 
@@ -201,13 +213,19 @@ def _name_sizes(axes: Any, ordered: Sequence[Point]) -> None:
 
 def _size(learner: str) -> str:
     """The numbers among a learner's options: K and q, or E."""
-    values = (part.partition("=")[2] for part in learner.partition(":")[2].split(","))
+    options = learner.removesuffix(CALIBRATED_NAME).partition(":")[2]
+    values = (part.partition("=")[2] for part in options.split(","))
     return ", ".join(value for value in values if value.isdigit())
 
 
 PARETO = Experiment(
     title="Accuracy against memory for all methods on a frozen encoder (not in the paper)",
     shows="Which method is best for a given number of bits?",
-    duration={"cpu": "a quarter of an hour on two cores", "paper": "two hours after the network's training"},
+    duration={
+        "cpu": "a quarter of an hour on two cores",
+        "full": "half an hour on one core, after the network's training",
+        "paper": "two hours after the network's training",
+    },
     run=pareto,
+    networks=({},),
 )

@@ -17,7 +17,7 @@ from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
-from bitreplay.experiments._networks import NETWORK
+from bitreplay.experiments._networks import network_of
 from bitreplay.runs import Setting, Specification
 
 __all__ = ["UPDATE_COST", "update_cost"]
@@ -67,7 +67,7 @@ class Cost:
 
 def update_cost(request: Request) -> Outcome:
     """Time the updates."""
-    setting = Setting(**{**NETWORK[request.scale], **request.setting})
+    setting = Setting(**{**network_of(request), **request.setting})
     alone = replace(request, n_jobs=1, output=request.output / TIMED)
     methods = [
         _named(method) for method in gather([run.result() for run in alone.compare(setting, list(LEARNERS), SEEDS)])
@@ -149,6 +149,7 @@ def _slope(cost: Cost) -> str:
 UPDATE_COST = Experiment(
     title="Cost of an update, against the number of known classes (not in the paper)",
     shows="How long does it take to learn a few more classes, and does it take longer the more are known?",
-    duration={"cpu": "five minutes", "paper": "half an hour after the network's training"},
+    duration={"cpu": "five minutes", "full": "five minutes", "paper": "half an hour after the network's training"},
     run=update_cost,
+    networks=({},),
 )

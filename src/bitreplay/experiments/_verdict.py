@@ -7,7 +7,7 @@ that: the claims of an experiment all hold, or fail, with 95 % confidence togeth
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 __all__ = ["Verdict", "all_hold", "holm"]
 
@@ -29,6 +29,7 @@ class Verdict:
     positive: bool
     p: float
     tested: bool = True  # or known beforehand: that nothing was tested needs no correction
+    noises: tuple[str, ...] = ()  # what may have been otherwise: seeds, test samples, the network
 
     @classmethod
     def fact(cls, true: bool) -> Verdict:
@@ -56,16 +57,17 @@ def all_hold(parts: Iterable[Verdict]) -> Verdict:
     --------
     >>> sure, unsure, against = Verdict(True, 0.001), Verdict(True, 0.3), Verdict(False, 0.001)
     >>> all_hold([sure, sure]).holds, all_hold([sure, unsure]).holds, all_hold([sure, unsure, against])
-    (True, None, Verdict(positive=False, p=0.003, tested=True))
+    (True, None, Verdict(positive=False, p=0.003, tested=True, noises=()))
     """
     verdicts = list(parts)
     if not verdicts:
         return Verdict.inconclusive()
     tested = any(verdict.tested for verdict in verdicts)
+    noises = tuple(dict.fromkeys(name for verdict in verdicts for name in verdict.noises))
     failing = [verdict.p for verdict in verdicts if not verdict.positive]
     if failing:
-        return Verdict(False, min(1.0, len(verdicts) * min(failing)), tested)
-    return Verdict(True, max(verdict.p for verdict in verdicts), tested)
+        return Verdict(False, min(1.0, len(verdicts) * min(failing)), tested, noises)
+    return Verdict(True, max(verdict.p for verdict in verdicts), tested, noises)
 
 
 def holm(verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -81,5 +83,5 @@ def holm(verdicts: Sequence[Verdict]) -> list[Verdict]:
     so_far = 0.0
     for rank, place in enumerate(sorted(tested, key=lambda place: verdicts[place].p)):
         so_far = max(so_far, min(1.0, (len(tested) - rank) * verdicts[place].p))
-        adjusted[place] = Verdict(verdicts[place].positive, so_far)
+        adjusted[place] = replace(verdicts[place], p=so_far)
     return adjusted

@@ -18,6 +18,7 @@ from torch import nn
 
 from bitreplay._floor.files import write_bytes
 from bitreplay._version import __version__
+from bitreplay.backbones import Preprocessing
 from bitreplay.classifier import GBMClassifier
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
@@ -35,6 +36,11 @@ class _FromImages(nn.Module):
         super().__init__()
         if not isinstance(encoder.backbone, nn.Module):
             raise InputError(f"the encoder {encoder.name!r} is a function; only a torch.nn.Module can be exported")
+        if not isinstance(encoder.preprocessing, Preprocessing):
+            raise InputError(
+                f"what is done to images before {encoder.name!r} is code of transformers, which no graph can hold: "
+                "export the classifier without its encoder"
+            )
         self.preprocessing, self.backbone, self.classifier = encoder.preprocessing, encoder.backbone, classifier
 
     def forward(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -46,7 +52,7 @@ def export_onnx(
     path: str | os.PathLike[str],
     *,
     encoder: Encoder | None = None,
-    image_size: int | None = None,
+    image_size: int | tuple[int, int] | None = None,
     channels: int = 3,
 ) -> None:
     """Write a fitted classifier as an ONNX graph, atomically. Needs the extra `[onnx]`.
@@ -58,9 +64,9 @@ def export_onnx(
     path : path
         The file, usually `.onnx`.
     encoder : Encoder, optional
-        Put it in front. The input is then `images`, uint8 (N, size, size, channels), instead of `features`, float32
+        Put it in front. The input is then `images`, uint8 (N, height, width, channels), instead of `features`, float32
         (N, d).
-    image_size : int, optional
+    image_size : int or (int, int), optional
         Height and width of those images; by default those to which the encoder resizes. Resizing others is left to
         the caller, as runtimes differ in it.
     channels : int
@@ -94,8 +100,9 @@ def export_onnx(
         size = image_size or encoder.preprocessing.size
         if size is None:
             raise InputError("the encoder takes images of any size: say which one with image_size")
+        sides = size if isinstance(size, tuple) else (size, size)
         module = _FromImages(encoder, module).eval()
-        name, example = "images", torch.zeros(2, size, size, channels, dtype=torch.uint8)
+        name, example = "images", torch.zeros(2, *sides, channels, dtype=torch.uint8)
     with _quiet():
         program = torch.onnx.export(
             module,

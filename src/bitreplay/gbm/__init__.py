@@ -11,10 +11,8 @@ from bitreplay.gbm._choice import split as split
 from bitreplay.gbm._content import head_of as head_of
 from bitreplay.gbm._content import state_content as state_content
 from bitreplay.gbm._content import state_from_content as state_from_content
-from bitreplay.gbm._familiar import REFUSED_BY as REFUSED_BY
 from bitreplay.gbm._familiar import RefuseBy as RefuseBy
 from bitreplay.gbm._state import GBMOptions, GBMState
-from bitreplay.gbm._state import make_head as make_head
 from bitreplay.gbm._update import Update as Update
 
 __all__ = [

@@ -163,7 +163,7 @@ class Familiar:
             raise ValueError("quantiles must not fall")
         numbers: dict[Label, Numbers] = {}
         if NUMBERS in tensors:
-            values = np.asarray(tensors[NUMBERS], np.float64)
+            values = _doubles(tensors[NUMBERS])
             if values.shape != (len(labels), 4):
                 raise ValueError("numbers must be four of every class")
             there = np.asarray(~np.isnan(values).all(axis=1))
@@ -177,7 +177,7 @@ def _table(tensors: Mapping[str, npt.NDArray[Any]], name: str, n_rows: int) -> F
     """A tensor of finite numbers, one per level."""
     if name not in tensors:
         return None
-    values = np.asarray(tensors[name], np.float64)
+    values = _doubles(tensors[name])
     if values.shape != (n_rows, len(LEVELS)) or not np.isfinite(values).all():
         raise ValueError(f"{name} must be {n_rows} x {len(LEVELS)} finite numbers")
     return values
@@ -196,3 +196,9 @@ def _strangest(novelties: Floats, doubts: Floats, quantiles: Floats) -> Floats:
     """The larger of the shares of known samples that look less new in either way."""
     looks = zip((novelties, doubts), quantiles, strict=False)
     return np.asarray(np.maximum(*(np.interp(values, row, LEVELS) for values, row in looks)))
+
+
+def _doubles(tensor: npt.NDArray[Any]) -> Floats:
+    """A tensor of a file in double precision; a NaN that signals, which only a forged one has, is one like others."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(tensor, np.float64)

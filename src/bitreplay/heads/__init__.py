@@ -20,7 +20,7 @@ from bitreplay.heads._replay import Replay
 from bitreplay.heads._temperature import fit_temperature as fit_temperature
 from bitreplay.heads._temperature import held_out_loss as held_out_loss
 
-__all__ = ["HEADS", "VERSION", "Bayes", "ClosedForm", "Head", "Replay"]
+__all__ = ["HEADS", "Bayes", "ClosedForm", "Head", "Replay"]
 
 VERSION = 4  # of what mixtures, memory and heads compute: raised with every change of an answer
 

@@ -3,7 +3,6 @@
 from bitreplay.learners._learner import Learner
 from bitreplay.learners._learner import Method as Method
 from bitreplay.learners._learner import Uses as Uses
-from bitreplay.learners._registry import ENTRY_POINTS as ENTRY_POINTS
 from bitreplay.learners._registry import LEARNERS
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._learner import FineTunedLearner

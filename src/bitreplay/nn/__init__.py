@@ -14,8 +14,7 @@ from bitreplay.nn._layers import keep_clipped as keep_clipped
 from bitreplay.nn._packed import PackedConv2d as PackedConv2d
 from bitreplay.nn._packed import PackedLinear as PackedLinear
 from bitreplay.nn._packed_network import PackedNetwork, pack_network
-from bitreplay.nn._size import SizeReport, size_report
-from bitreplay.nn._size import SizeRow as SizeRow
+from bitreplay.nn._size import size_report
 from bitreplay.nn._straight_through import heaviside as heaviside
 from bitreplay.nn._straight_through import sign as sign
 from bitreplay.nn._straight_through import straight_through as straight_through
@@ -28,7 +27,6 @@ __all__ = [
     "BinaryLinear",
     "PackedNetwork",
     "Sign",
-    "SizeReport",
     "ThermometerConv2d",
     "pack_network",
     "size_report",

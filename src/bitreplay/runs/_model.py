@@ -15,7 +15,7 @@ from bitreplay.binarizers import Heaviside
 from bitreplay.classifier import GBMClassifier
 from bitreplay.data import ImageDataset
 from bitreplay.encoder import Encoder
-from bitreplay.gbm import head_of, state_content
+from bitreplay.gbm import state_content
 from bitreplay.images import About, Frame, Learned, is_nowhere_else, weights_of, write_model
 from bitreplay.learners import GBM, FrozenLearner, Learner
 
@@ -47,7 +47,7 @@ def _classifier(method: GBM, dataset: ImageDataset, about: About) -> GBMClassifi
     """What the method learned, as the estimator with the same core; None if its head has a module of its own."""
     state = method.state
     content, learned, tensors = state_content(state)
-    if head_of(learned) is None:
+    if learned["head"].get("own_module"):
         return None
     names = dataset.class_names
     if len(set(names)) == len(names):

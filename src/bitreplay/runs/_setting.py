@@ -5,7 +5,6 @@ All learners of a comparison share one setting, and with it the decoded images, 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,11 +12,11 @@ from typing import Any, Literal
 from bitreplay._floor.arguments import integer
 from bitreplay._floor.options import options_text, parse_options
 from bitreplay.backbones import BACKBONES, HF, pretrained_on
-from bitreplay.binarizers import Thermometer
 from bitreplay.data import Scenario, as_stream, load_dataset, make_scenario
 from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import TrainingContext, Uses
+from bitreplay.runs._given import PLAIN, content_hash, encoder_of, given_encoder
 from bitreplay.runs._protocols import protocol_options
 from bitreplay.training import (
     NETWORK,
@@ -31,9 +30,6 @@ from bitreplay.training import (
 
 __all__ = ["NOT_RESULTS", "Setting"]
 
-PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
-PLAIN = "plain, before its phase with a thermometer"
-NOT_PLAIN = "after its phase with a thermometer: no plain network available"
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
 NAMES_ONLY = ("protocol",)  # and those that stand for others
 LATER: dict[str, tuple[Any, ...]] = {  # options that older runs did not know: at these values they stay found
@@ -90,8 +86,10 @@ class Setting:
         How an encoder is trained: `cpu`, `paper`, `digits`, `small`, `cpu_binary` or, for a small `quicknet` with
         random weights, `cpu_hybrid`. By default `cpu_binary` for `binary_vgg`, `digits` for digits, else `cpu`.
         Methods that train the whole network all train alike within it, or with `paper` each as its authors did.
-    binarizer : {"thermometer", "heaviside", "native", "none"}
+    binarizer : {"thermometer", "heaviside", "native", "none", "calibrated"}
         What an encoder is trained with. The features of `binary_vgg` are already binary: its default is `native`.
+        With `calibrated` a trained encoder's thresholds are dropped (one to be trained has a thermometer), and learners
+        take quantiles of task 0's features instead; bits per feature are then theirs: `GBM:p=2`.
     p : int
         Thermometer bits per feature of an encoder to be trained.
     f : int
@@ -132,7 +130,7 @@ class Setting:
     batch: int = 10  # Koh et al. 2022 have 16 to 64; smaller ones are harder
     encoder: str | None = None
     preset: str | None = None
-    binarizer: Literal["thermometer", "heaviside", "native", "none"] = "thermometer"
+    binarizer: Literal["thermometer", "heaviside", "native", "none", "calibrated"] = "thermometer"
     p: int = 1  # table 1: GBM^T_1
     f: int = 2  # table 1: GBM^H_2
     training_seed: int = 0
@@ -156,7 +154,18 @@ class Setting:
                 f"got {name!r}"
             )
         integer("batch", self.batch, 1)
+        if self.binarizer == "calibrated":
+            self._check_calibrated()
         _ = self.training_options  # wrong ones are refused now, and not when the data has been read
+
+    def _check_calibrated(self) -> None:
+        if self._is_binary:
+            raise InputError(f"binarizer=calibrated needs features; those of {self.encoder_name} are already binary")
+        if self.p != 1 and not self.trains:
+            raise InputError(
+                f"p = {self.p} is for an encoder to be trained, which {self.encoder_name} is not; with "
+                f"binarizer=calibrated, bits per feature are an option of the learner: GBM:p={self.p}"
+            )
 
     @property
     def encoder_name(self) -> str:
@@ -213,10 +222,7 @@ class Setting:
         what = {name: value for name, value in given.items() if value not in LATER.get(name, ())}
         name = self.encoder_name
         if name not in BACKBONES and not name.startswith(HF):
-            digest = hashlib.sha256((Path(name) / NETWORK).read_bytes())
-            plain = Path(name) / PLAIN_FOLDER / NETWORK
-            digest.update(plain.read_bytes() if plain.is_file() else b"")
-            name = digest.hexdigest()
+            name = content_hash(Path(name))
         return {**what, "encoder": options_text(name, self._encoder[1])}
 
     def notes(self) -> dict[str, str]:
@@ -243,21 +249,22 @@ class Setting:
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
         """The encoder's network after training on task 0, from the cache if already trained."""
         self.check_trains()
+        where: dict[str, Any] = {"folder": folder, "accelerator": self.accelerator, "devices": self.devices}
         return train_base(
-            scenario[0],
-            self.encoder_name,
-            self.training_options,
-            backbone_options=self.backbone_options,
-            binarizer="native" if self._is_binary and self.binarizer == "thermometer" else self.binarizer,
-            p=self.p,
-            f=self.f,
-            seed=self.training_seed,
-            folder=folder,
-            accelerator=self.accelerator,
-            devices=self.devices,
-            precision=self.precision,
-            progress=progress,
+            scenario[0], self.encoder_name, self.training_options, **self.how_trained(), **where, progress=progress
         )
+
+    def how_trained(self) -> dict[str, Any]:
+        """What a training is called with, besides task 0, backbone and options, that determines the network."""
+        trained_with = "thermometer" if self.binarizer == "calibrated" else self.binarizer
+        return {
+            "backbone_options": self.backbone_options,
+            "binarizer": "native" if self._is_binary and trained_with == "thermometer" else trained_with,
+            "p": self.p,
+            "f": self.f,
+            "seed": self.training_seed,
+            "precision": self.precision,
+        }
 
     def training_context(self) -> TrainingContext:
         """The network for methods that train their own: the encoder's, or the one the preset is made for."""
@@ -277,23 +284,12 @@ class Setting:
         Methods on features get the network from before the phase with a thermometer, if there is one: a phase that they
         do not need should not count against them.
         """
+        calibrated = self.binarizer == "calibrated"
         if self.trains:
-            plain = uses == "features" and self.binarizer == "thermometer" and not self._is_binary
+            plain = uses == "features" and not self._is_binary and (calibrated or self.binarizer == "thermometer")
             setting, stage = (replace(self, binarizer="none"), PLAIN) if plain else (self, "")
-            return Encoder.from_trained(setting.trained(scenario, progress=progress), self._device, stage)
+            trained = setting.trained(scenario, progress=progress)
+            return encoder_of(trained, uses, self._device, stage, calibrated=calibrated)
         if self.encoder_name in BACKBONES or self.encoder_name.startswith(HF):
             return Encoder.from_pretrained(self.encoder_name, self._device, **self.backbone_options)
-        folder, stage = Path(self.encoder_name), ""
-        if uses == "features":
-            plain = (folder / PLAIN_FOLDER / NETWORK).is_file()
-            folder, stage = (folder / PLAIN_FOLDER, PLAIN) if plain else (folder, stage)
-        trained = TrainedNetwork.load(folder)
-        unseen = set(scenario[0].classes.tolist()) ^ set(trained.classes.tolist())
-        if unseen:
-            raise InputError(
-                f"the network in {self.encoder_name} was trained on classes that differ from task 0: "
-                f"{sorted(unseen)[:10]} are in one of them only. Use the same data set, order and base"
-            )
-        if uses == "features" and isinstance(trained.binarizer, Thermometer):
-            stage = NOT_PLAIN
-        return Encoder.from_trained(trained, self._device, stage)
+        return given_encoder(Path(self.encoder_name), scenario, uses, self._device, calibrated=calibrated)

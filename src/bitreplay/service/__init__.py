@@ -4,7 +4,6 @@ Around the whole flow images → features → bits → memory/head → class: `b
 """
 
 from bitreplay.service._app import make_app
-from bitreplay.service._guard import check_token as check_token
 from bitreplay.service._guard import is_loopback as is_loopback
 from bitreplay.service._limits import Limits
 from bitreplay.service._served import ServedModel

@@ -35,7 +35,7 @@ from bitreplay.training._presets import PRESETS
 from bitreplay.training._subject import Subject, first_network, make_subject
 from bitreplay.training._trained import NETWORK, TrainedNetwork
 
-__all__ = ["train_base"]
+__all__ = ["train_base", "untrained_phases"]
 
 VERSION = 2  # of the training's arithmetic: another one gives other weights from the same options
 CACHE = "backbones"
@@ -123,35 +123,33 @@ def train_base(
     return _train_phase(subject, last, trained, None if folder is None else Path(folder), hardware)
 
 
+def untrained_phases(
+    task: Task,
+    backbone: str,
+    options: TrainingOptions,
+    *,
+    backbone_options: Mapping[str, Any] | None = None,
+    binarizer: BinarizerName = "thermometer",
+    p: int = 1,
+    f: int = 2,
+    seed: int = 0,
+    precision: Precision = "32-true",
+) -> dict[str, Phase]:
+    """The phases that :func:`train_base` would have to run now, as they are not in the cache, by their keys."""
+    subject = make_subject(task, backbone, options, backbone_options, p, f, seed, None)
+    keys: dict[str, Phase] = {}
+    for phase in phases_of(options, binarizer):
+        key, _ = _identity(subject, phase, next(reversed(keys), None), precision)
+        keys[key] = phase
+    return {key: phase for key, phase in keys.items() if caches.find(CACHE, key, verify=False) is None}
+
+
 def _train_phase(
     subject: Subject, phase: Phase, start: TrainedNetwork | None, folder: Path | None, hardware: Hardware
 ) -> TrainedNetwork:
     """A phase of the training, from the cache or run now; `start` is the result of the previous phase."""
     task, named = subject.task, subject.name
-    description = {
-        "dataset": task.train.dataset.name,
-        "classes": len(task.classes),
-        "backbone": named or type(subject.backbone).__qualname__,
-        "backbone_options": dict(subject.backbone_options),
-        "binarizer": {"thermometer": {"p": subject.p}, "heaviside": {"f": subject.f}}.get(phase.binarizer, {})
-        | {"name": phase.binarizer},
-        "phase": phase.name,
-        "training": subject.options.determinants(second_phase=phase.binarizer == "heaviside" or start is not None),
-        "seed": subject.seed,
-        "precision": hardware.precision,
-    }
-    own_weights = not named or subject.backbone_options.get("weights") not in (None, "published")
-    given = subject.preprocessing
-    key = caches.key(
-        version=VERSION,
-        train=task.train.fingerprint,
-        test=task.test.fingerprint,
-        labels=task.classes,
-        weights=_fingerprint(subject.backbone) if own_weights else "",
-        preprocessing=None if given is None else asdict(given),
-        start=None if start is None else start.key,
-        **description,
-    )
+    key, description = _identity(subject, phase, None if start is None else start.key, hardware.precision)
 
     def train_in(working_folder: Path) -> None:
         """Train in a folder, or go on there, until it holds the network."""
@@ -175,6 +173,36 @@ def _train_phase(
     if trained.key != key:
         raise InputError(f"{path} holds a network trained differently; remove it or choose another folder")
     return trained
+
+
+def _identity(subject: Subject, phase: Phase, start: str | None, precision: Precision) -> tuple[str, dict[str, Any]]:
+    """The key of a phase's result, and how it is trained, in readable form; `start` is the key of the phase before."""
+    task, named = subject.task, subject.name
+    description = {
+        "dataset": task.train.dataset.name,
+        "classes": len(task.classes),
+        "backbone": named or type(subject.backbone).__qualname__,
+        "backbone_options": dict(subject.backbone_options),
+        "binarizer": {"thermometer": {"p": subject.p}, "heaviside": {"f": subject.f}}.get(phase.binarizer, {})
+        | {"name": phase.binarizer},
+        "phase": phase.name,
+        "training": subject.options.determinants(second_phase=phase.binarizer == "heaviside" or start is not None),
+        "seed": subject.seed,
+        "precision": precision,
+    }
+    own_weights = not named or subject.backbone_options.get("weights") not in (None, "published")
+    given = subject.preprocessing
+    key = caches.key(
+        version=VERSION,
+        train=task.train.fingerprint,
+        test=task.test.fingerprint,
+        labels=task.classes,
+        weights=_fingerprint(subject.backbone) if own_weights else "",
+        preprocessing=None if given is None else asdict(given),
+        start=start,
+        **description,
+    )
+    return key, description
 
 
 def _is_whole(network: Path) -> bool:

@@ -1,0 +1,145 @@
+"""The first screen of docs/results.md: what was reproduced, at what scale, what differs; one figure and one table.
+
+Everything comes from the outcomes in `results/experiments`; where one was measured at full scale too, that is shown.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+from bitreplay._pages.look import BOUND, COLOURS, FAINT, LOOK, MARKERS, PAPER, figure, heading, quiet
+from bitreplay.experiments import EXPERIMENTS, Measured
+from bitreplay.experiments._page import VERDICTS
+from bitreplay.experiments._published import EIGHT, ONE, published
+
+CURVES, TASKS, SCALES = "figure-4", "table-1-tasks", ("full", "cpu")
+SHOWN = {"GBM K=8": EIGHT, "GBM K=1": ONE, "FeTrIL": "FeTrIL", "GBM closed form": "GBM", "NearestMean": "NearestMean"}
+PLURAL = {True: "hold", False: "do not", None: "are inconclusive"}
+NAMES = {learner: name for name, learner in SHOWN.items()}
+STOPPED = "stops after task 0"
+SCALE_WORDS = {
+    "full": "scale *full*: the paper's ResNet-18 (width 64, stem of stride 1, 32 px), all of CIFAR-100, about 30 "
+    "epochs instead of 160",
+    "cpu": "scale *cpu*: a narrower ResNet-18 (48 channels instead of 64, stem of stride 2; 16 for tables 1 to 3), 10 "
+    "to 27 epochs",
+}
+DIFFERS = """**What differs, and why.** The paper trains task 0 for 160 epochs on a GPU; two CPU cores allow a few
+dozen, so the network is less accurate on task 0, and every average starts lower. Methods that train the whole network
+in every task (`table-1`) were compared on 20 classes of CIFAR-100 with ten epochs. TinyImageNet is here with a fifth of
+its images, CORe50 and QuickNet-Large not at all. [REPRODUCIBILITY.md](../REPRODUCIBILITY.md) says of every row which of
+network, epochs and data stands between us and the published figure."""
+
+
+def newest(measured: Sequence[Measured], name: str) -> Measured | None:
+    """An experiment at the largest scale it was measured at."""
+    found = {one.scale: one for one in measured if one.name == name}
+    return next((found[scale] for scale in SCALES if scale in found), None)
+
+
+def stamp(one: Measured) -> str:
+    """Where a figure comes from."""
+    return f"`{one.name}`, scale {one.scale}, bitreplay {one.version}, {one.date}"
+
+
+def first_screen(measured: Sequence[Measured], drawing: Path, link: str) -> str:
+    """The words, the figure (written to `drawing`, shown as `link`) and the table."""
+    parts = [_reproduced(measured), DIFFERS]
+    if curves := newest(measured, CURVES):
+        draw(curves, drawing)
+        words = "Accuracy over the tasks (left), and its average beside the paper's number (right)"
+        parts.append(f"![{words}]({link})\n\n<sub>{words}: {stamp(curves)}; published: table 1 of the paper.</sub>")
+    if tasks := newest(measured, TASKS):
+        parts += [_table(tasks)]
+    return "\n\n".join(parts)
+
+
+def _reproduced(measured: Sequence[Measured]) -> str:
+    lines = ["**What was reproduced.**"]
+    for scale in SCALES:
+        mine = [one for one in measured if one.scale == scale]
+        if mine:
+            claims = Counter(VERDICTS[claim.holds] for one in mine for claim in one.claims)
+            told = ", ".join(f"{claims[VERDICTS[holds]]} {words}" for holds, words in PLURAL.items())
+            versions = " and ".join(dict.fromkeys(one.version for one in mine))
+            lines.append(
+                f"{len(mine)} tables and figures at {SCALE_WORDS[scale]} (bitreplay {versions}); of their "
+                f"{sum(claims.values())} claims {told}."
+            )
+    missing = [name for name in EXPERIMENTS if not any(one.name == name for one in measured)]
+    if missing:
+        lines.append(f"Not measured: {', '.join(missing)}.")
+    if not any(one.scale == "full" for one in measured):
+        lines.append("Nothing was measured at full scale yet.")
+    return " ".join(lines)
+
+
+def curves_of(one: Measured) -> dict[str, tuple[list[int], list[float]]]:
+    """Classes and accuracy (%) by method."""
+    found: dict[str, tuple[list[int], list[float]]] = {}
+    for table in one.tables:
+        if table.name == "curves":
+            for name, classes, accuracy, *_ in table.rows:
+                places, values = found.setdefault(str(name), ([], []))
+                places.append(int(classes or 0))
+                values.append(100 * float(accuracy or 0))
+    return found
+
+
+def stopping(curves: Mapping[str, tuple[list[int], list[float]]]) -> tuple[list[int], list[float]]:
+    """A network that never learns again: what the best one knows after task 0, of ever more classes."""
+    classes, values = max(curves.values(), key=lambda one: one[1][0])
+    return classes, [values[0] * classes[0] / seen for seen in classes]
+
+
+def draw(one: Measured, path: Path) -> None:
+    """Curves on the left, averages with the paper's on the right."""
+    curves = {name: curve for name, curve in curves_of(one).items() if name in SHOWN}
+    said = published("cifar100", 10)
+    with matplotlib.rc_context(LOOK):
+        made = figure(3.6)
+        left, right = made.subplots(1, 2, width_ratios=(1.5, 1))
+        left.plot(*stopping(curves), color=BOUND, linestyle=(0, (4, 2)), label=STOPPED)
+        for place, (name, (classes, values)) in enumerate(curves.items()):
+            look = {"color": COLOURS[place], "marker": MARKERS[place], "markeredgecolor": PAPER, "mew": 0.6}
+            left.plot(classes, values, label=name, **look)
+            right.plot([np.mean(values)], [name], linestyle="", **look)
+            paper = said.get(SHOWN[name])
+            if paper is not None:
+                right.plot([np.mean(values), 100 * paper], [name, name], color=COLOURS[place], linewidth=1, zorder=1.8)
+                right.plot([100 * paper], [name], linestyle="", marker=MARKERS[place], mfc=PAPER, mec=COLOURS[place])
+        left.set_xlabel("classes seen so far")
+        left.set_ylabel("accuracy (%)")
+        right.set_xlabel("average (%)\nfilled: ours, hollow: the paper's")
+        right.invert_yaxis()
+        right.margins(x=0.1, y=0.15)
+        for axes in (left, right):
+            quiet(axes)
+        right.tick_params(axis="y", colors=FAINT)
+        made.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=3, fontsize=8.5)
+        heading(made, "CIFAR-100, 50 + 10 x 5 classes", f"scale {one.scale} · bitreplay {one.version} · {one.date}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.savefig(path, metadata={"Date": None})
+
+
+def _table(one: Measured) -> str:
+    """Average accuracy by number of tasks, beside the paper's."""
+    [table] = [table for table in one.tables if table.name.endswith("cifar100")]
+    tasks = [column.partition("T=")[2] for column in table.columns if column.startswith("average, T=")]
+    head = ["method", *(text for t in tasks for text in (f"T = {t}", "paper")), "final, T = 10"]
+    lines = [f"| {' | '.join(head)} |", f"|:--|{'--:|' * (len(head) - 1)}"]
+    for row in table.rows:
+        cells = dict(zip(table.columns, row, strict=True))
+        told = [NAMES.get(str(row[0]), str(row[0]))]
+        for t in tasks:
+            value, spread, paper = (cells[f"{kind}, T={t}"] for kind in ("average", "± average", "published"))
+            told += [f"{_percent(value)} ± {_percent(spread)}" if spread else _percent(value), _percent(paper)]
+        lines.append(f"| {' | '.join([*told, _percent(cells.get('final, T=10'))])} |")
+    words = "Average accuracy (%) over all states, by number of tasks, beside the paper's table 1"
+    return "\n".join([*lines, "", f"<sub>{words}: {stamp(one)}; ± over seeds of the learner.</sub>"])
+
+
+def _percent(value: object) -> str:
+    return f"{100 * value:.1f}" if isinstance(value, float) else "-"

@@ -1,0 +1,65 @@
+"""Stopping after task 0: what it answers, and how methods stand against it in table 1."""
+
+import numpy as np
+import pytest
+
+from bitreplay import metrics
+from bitreplay.evaluation import RunResult
+from bitreplay.experiments._main_table import _about_stopping, _Column, _networks, _over_stopping, _stopped
+from bitreplay.experiments._methods_table import methods_table
+from bitreplay.experiments._published import EIGHT, HEAVISIDE, published
+from bitreplay.experiments._stopped import STOPPED, stopped
+from tests.experiments.histories import history, method
+
+
+def test_it_answers_as_after_task_0_and_nothing_else():
+    learned = history([0.8, 0.7, 0.6], samples=100, memory=512, paired=True)
+    still = stopped(learned)
+    assert metrics.per_state(still) == pytest.approx([0.8, 0.8 * 2 / 3, 0.8 * 2 / 4])
+    assert still.memory_bits == (0, 0, 0)
+    first = learned.answers[0]
+    for answers, before in zip(still.answers, learned.answers, strict=True):
+        assert len(answers) == len(before)
+        np.testing.assert_array_equal(answers[: len(first)], first)
+        assert not answers[len(first) :].any()
+    groups = metrics.init_past_new(still)
+    assert groups.init == pytest.approx([0.8] * 3)
+    assert (groups.past[2], groups.new[2]) == (0, 0)
+    np.testing.assert_array_equal(np.diag(still.confusion), still.right[-1])
+    np.testing.assert_array_equal(still.confusion.sum(1), still.count[-1])
+
+
+def column(**averages: list[float]) -> _Column:
+    runs = [
+        RunResult(name, 0, history(values, learner=name, samples=400, paired=True)) for name, values in averages.items()
+    ]
+    return _Column("2 + 1 + 1 classes", [*runs, *_stopped(runs)], published("cifar100", 5))
+
+
+def test_every_method_is_measured_against_it():
+    table_1 = column(FullFineTuning=[0.8, 0.3, 0.2], EWC=[0.8, 0.4, 0.3], FeTrIL=[0.8, 0.7, 0.6])
+    still = 0.8 * (1 + 2 / 3 + 1 / 2) / 3
+    over = _over_stopping(table_1)
+    assert {name: gain.mean for name, gain in over.items()} == pytest.approx(
+        {"FullFineTuning": 1.3 / 3 - still, "EWC": 1.5 / 3 - still, "FeTrIL": 2.1 / 3 - still}
+    )
+    words = _about_stopping(table_1, over)
+    assert f"reaches {100 * still:.1f} %" in words
+    assert "(below it: FullFineTuning, EWC; 95 %" in words
+    made = methods_table(table_1.results, "methods", "", None, over)
+    rows = {row[0]: dict(zip(made.columns, row, strict=True)) for row in made.rows}
+    assert rows["FeTrIL"]["over stopping"] == pytest.approx(2.1 / 3 - still)
+    assert rows["FeTrIL"]["95 %, ± over stopping"] == pytest.approx(over["FeTrIL"].margin)
+    assert [rows[STOPPED][name] for name in ("init", "past", "new", "over stopping")] == [0.8, 0, 0, None]
+    assert [rows["FeTrIL"][name] for name in ("init", "past", "new")] == pytest.approx([0.6] * 3)
+
+
+def test_whether_methods_stand_on_one_network():
+    trained, other = (method(name, 0.5, 0.6, learner=name) for name in ("LUCIR", "EWC"))
+    frozen, rival = method(EIGHT, 0.5, 0.6), method("FeTrIL", 0.5, 0.6, learner="FeTrIL")
+    signs = method(EIGHT + HEAVISIDE, 0.5, 0.6)
+    assert _networks(frozen, rival) == "same"
+    assert _networks(frozen, signs) == "different"
+    assert _networks(frozen, trained) == "one side"
+    assert _networks(trained, other) == "by seed"
+    assert _networks(method("LUCIR", 0.5, learner="LUCIR"), method("EWC", 0.5, learner="EWC")) == "different"
