@@ -215,17 +215,13 @@ def main() -> None:
         return None
     halves = [np.random.RandomState(1993 + draw).permutation(n_classes) for draw in range(DRAWS)]
     draws = [(only(train, o[:first]), only(test, o[:first])[0], only(test, o[first:])[0]) for o in halves]
-    name = arguments.features.stem
-    show(
-        f"{name}: {first} classes known, {n_classes - first} unknown; {DRAWS} draws; p = {arguments.p}",
-        draws,
-        arguments.p,
-    )
+    name, p = arguments.features.stem, arguments.p
+    show(f"{name}: {first} classes known, {n_classes - first} unknown; {DRAWS} draws; p = {p}", draws, p)
     if arguments.other:
         other_train, other_test = read(arguments.other)
         other = arguments.other.stem
-        show(f"{name} known, {other} unknown", [(train, test[0], other_test[0])], p)
-        show(f"{other} known, {name} unknown", [(other_train, other_test[0], test[0])], p)
+        show(f"{name} known, {other} unknown", [(train, test[0], other_test[0])], arguments.p)
+        show(f"{other} known, {name} unknown", [(other_train, other_test[0], test[0])], arguments.p)
     return None
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bitreplay.gbm._drift import followed
+from bitreplay.gbm._looks import SURER
 from bitreplay.gbm._novelty import doubts
 from bitreplay.heads import Head
 from tests.gbm.test_novelty import drawn, empty, world
@@ -43,3 +44,14 @@ def test_heads_of_the_memory_alone_do_not_drift_and_a_new_temperature_is_not_mov
     before = replace(state, head=Louder(state.head, 1.0), temperature=None)
     after = followed(before, replace(state, head=Louder(state.head, 2.0)))
     assert after.temperature == state.temperature, "it was fitted to scores of the new head"
+
+
+def test_limits_by_probability_move_faster_for_heads_that_go_on_learning():
+    rates = world(12, seed=1)
+    state = empty().learned(drawn(rates, 100, 1))
+    own, held = drawn(rates, 100, 1), drawn(rates, 40, 2)
+    still = state.looks.shown(held, own).growth
+    trained = replace(state, head=Louder(state.head, 1.0)).looks.shown(held, own).growth
+    assert still is not None
+    np.testing.assert_array_equal(trained[0], still[0])
+    np.testing.assert_allclose(trained[1], SURER * still[1], rtol=1e-6)
