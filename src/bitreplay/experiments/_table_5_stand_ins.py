@@ -75,7 +75,7 @@ def stand_in(plans: Mapping[Scale, Plan], request: Request, options: Sequence[st
     options : sequence of str
         More options for every learner, such as "min_steps=5".
     """
-    plan = plans.get(request.scale, plans["cpu"])  # its network has its weights: full is as cpu
+    plan = plans.get(request.scale, plans["cpu"])  # no network is trained: full is as cpu
     own = {**plan.setting, **request.setting}
     _require(Setting(**own))
     measured: dict[tuple[str, str], list[MethodRuns]] = {}
@@ -142,7 +142,7 @@ def _difference(plan: Plan, one: Sequence[MethodRuns], other: Sequence[MethodRun
     def statistic(view: View) -> Floats:
         return finals(one, view) - finals(other, view)
 
-    return _by_object(statistic, plan.objects) if plan.objects else difference_of(statistic)
+    return _by_object(statistic, plan.objects) if plan.objects else difference_of(statistic, kind="state")
 
 
 def _by_object(statistic: Callable[[View], Floats], objects: int) -> Difference:
@@ -152,7 +152,8 @@ def _by_object(statistic: Callable[[View], Floats], objects: int) -> Difference:
         without = thinned(thing, objects)
         left_out.append(float(statistic(lambda history: without(_dealt(history, objects))).mean()))  # noqa: B023
     values = [float(value) for value in statistic(lambda history: history)]
-    return Difference(values, float(np.std(left_out)) * math.sqrt(objects - 1), objects)
+    error = float(np.std(left_out)) * math.sqrt(objects - 1)
+    return Difference(values, error, objects, over="class orders", sampled="test objects")
 
 
 def _dealt(history: History, objects: int) -> History:
@@ -226,7 +227,7 @@ ETH_PLANS: dict[Scale, Plan] = {
             EPOCHS.format(
                 words="at least 100 steps of 128 samples a task for the linear layer (five epochs), one epoch in "
                 "batches of 32 for the rest of the network, which is run with one seed and, of latent replay without "
-                "CWR*, E = 150 only"
+                "CWR*, with E = 150 only"
             ),
             OBJECT_ERRORS,
         ],
