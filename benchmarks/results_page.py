@@ -49,19 +49,19 @@ measured ratios).
 A claim *holds* or *does not hold* here if the difference exceeds the noise: with 95 % confidence for all claims of an
 experiment together (Holm). The interval after a difference is the 95 % interval for that difference alone. *Allowing
 for* says which noises count: other *seeds* of the learner; other *test samples* (methods are compared sample by
-sample); another training of the *network*, measured once on networks that differ in nothing but the seed of their
-training (`benchmarks/retraining.py`, `results/choices/retraining.txt`): its spread where methods stand on different
-networks, and that of the difference where they share one. Claims about data other than those measured are inconclusive.
+sample); another training of the *network* (`results/choices/retraining.txt`): the spread of accuracies where methods
+stand on different networks, and a bound on that of their difference where they share one. Claims about data other than
+those measured are inconclusive.
 
-Options are chosen on held-out training samples of task 0 (`results/choices`: `replay_options_*`, `replay_rates_*`,
-`head_options_*`, `clamp_*`, `linear_options_*`), never on test samples; REPRODUCIBILITY.md names the exception.
+Options are chosen on held-out training samples of task 0 (docs/guide.md lists them, `results/choices` has the
+measurements). The exception is TrainableGBM, see REPRODUCIBILITY.md.
 """
 EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and marked. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
 with a thermometer, not the plain one; Heaviside networks were trained for fewer epochs than those with a thermometer
 (8 against 10); EWC is the variant that trains only the new outputs. Dates and durations are those of reading the runs,
-not of the runs themselves. Their options had been chosen on test samples; the choice on held-out samples confirmed
-them.
+not of the runs themselves. Their options had been chosen on test samples: those of EM, the heads and the bounds are
+also what held-out samples of task 0 prefer, up to noise; latent replay used a learning rate of 0.1, now 0.03.
 """
 
 PHASES = {  # of a network's training, and what the accuracy after each is

@@ -1,9 +1,12 @@
 """A new process: import, load a saved classifier, predict once; against a new process that only imports the libraries.
 
-Then the first fit of a new installation, which compiles the kernels, and that of later processes, which load them.
+Then the first fit of a new installation, which compiles the kernels, and that of later processes, which load them. With
+BITREPLAY_BEFORE=another/src, the same of another version, in turns with this one.
 """
 
 import functools
+import importlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +22,7 @@ from synthetic import clustered_bits
 from timing import Row, alternate, in_new_process
 
 REQUIRED = 1.5  # times importing torch and scikit-learn
+FIRST_FIT = 5.0  # seconds beyond the imports, on two idle cores
 
 PREDICT = """
 import sys
@@ -59,24 +63,49 @@ def first_predict(*, rounds: int) -> list[Row]:
     ]
 
 
-def fit_and_predict() -> float:
-    """Seconds that a first fit takes, with all kernels that it needs; in a process of its own."""
+def fit_and_predict() -> tuple[float, float, float]:
+    """Seconds of a first fit and predict with all kernels they need, seconds of CPU, and seconds of the second; in a
+    process of its own, after the imports.
+    """
+    importlib.import_module("numba")
     bits = clustered_bits(2000, 512)
-    begun = time.perf_counter()
-    GBMClassifier(binarizer="identity", random_state=0).fit(bits, np.arange(len(bits)) % 4).predict(bits)
-    return time.perf_counter() - begun
+    times = []
+    for _ in range(2):
+        begun, used = time.perf_counter(), time.process_time()
+        GBMClassifier(binarizer="identity", random_state=0).fit(bits, np.arange(len(bits)) % 4).predict(bits)
+        times += [time.perf_counter() - begun, time.process_time() - used]
+    return times[0], times[1], times[2]
 
 
-def first_fit() -> list[Row]:
+def first_fit(*, rounds: int) -> list[Row]:
     """With an empty cache of compiled kernels, and with the one that this leaves."""
-    with tempfile.TemporaryDirectory() as cache:
-        cold, *warm = (in_new_process("start_up", "fit_and_predict", NUMBA_CACHE_DIR=cache) for _ in range(2))
-    name = "new process: first fit and predict, four classes of (500, 512, 8), kernels"
-    return [Row(f"{name} loaded, not compiled", min(warm), "s", "faster", None, "compiled", cold)]
+    sources = {"": os.environ.get("PYTHONPATH", "")}
+    if "BITREPLAY_BEFORE" in os.environ:
+        sources[" before"] = os.environ["BITREPLAY_BEFORE"]
+    cold, warm = ({version: [] for version in sources} for _ in range(2))
+    for _ in range(rounds):
+        for version, path in sources.items():
+            with tempfile.TemporaryDirectory() as cache:
+                for times in (cold, warm):
+                    taken = in_new_process("start_up", "fit_and_predict", NUMBA_CACHE_DIR=cache, PYTHONPATH=path)
+                    times[version].append(taken)
+    name = "new process, imports apart: first fit and predict, four classes of (500, 512, 8)"
+    results = []
+    for version in sources:
+        compiled, used, _ = map(min, zip(*cold[version], strict=True))
+        loaded, _, again = map(min, zip(*warm[version], strict=True))
+        required = None if version else FIRST_FIT
+        results += [
+            Row(f"{name}, kernels compiled{version}", compiled, "s", "limit", required),
+            Row(f"{name}, kernels compiled{version}: time of CPU", used, "s", "limit"),
+            Row(f"{name}, kernels loaded{version}", loaded, "s", "faster", None, "compiled", compiled),
+            Row(f"{name}, in a process that has done it before{version}", again, "s", "limit"),
+        ]
+    return results
 
 
 def rows(short: bool) -> list[Row]:
-    return first_predict(rounds=2 if short else 15) + first_fit()
+    return first_predict(rounds=2 if short else 15) + first_fit(rounds=1 if short else 3)
 
 
 if __name__ == "__main__":

@@ -220,8 +220,8 @@ def main() -> None:
     if arguments.other:
         other_train, other_test = read(arguments.other)
         other = arguments.other.stem
-        show(f"{name} known, {other} unknown", [(train, test[0], other_test[0])], p)
-        show(f"{other} known, {name} unknown", [(other_train, other_test[0], test[0])], p)
+        show(f"{name} known, {other} unknown", [(train, test[0], other_test[0])], arguments.p)
+        show(f"{other} known, {name} unknown", [(other_train, other_test[0], test[0])], arguments.p)
     return None
 
 

@@ -6,7 +6,9 @@ into one folder, links are changed to match, and the API's page is made from the
 
 from __future__ import annotations
 
+import base64
 import importlib
+import json
 import logging
 import re
 import shutil
@@ -20,6 +22,7 @@ from mkdocs.config import load_config
 ROOT = Path(__file__).parent.parent
 ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 ROOT_PAGES |= {"REPRODUCIBILITY.md": "reproducibility.md", "examples/own_learner/README.md": "own_learner.md"}
+NOTEBOOK = "examples/bitreplay.ipynb"
 PACKAGES = (
     "",
     "binarizers",
@@ -58,12 +61,30 @@ def write_pages(pages: Path) -> None:
         (pages / page).write_text(relinked((ROOT / name).read_text(), Path(name).parent))
     shutil.copytree(ROOT / "docs" / "images", pages / "images")
     shutil.copy(ROOT / "CITATION.cff", pages)
+    shutil.copy(ROOT / "docs" / "site.css", pages)
     (pages / "results").mkdir()
     for figure in (ROOT / "results").rglob("*.svg"):
         target = pages / figure.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(figure, target)
+    (pages / "notebook.md").write_text(relinked(notebook(pages / "images"), Path("examples")))
     (pages / "api.md").write_text(api())
+
+
+def notebook(images: Path) -> str:
+    """The notebook as a page: its text, code, and what is stored of what it shows; pictures go to a folder."""
+    parts = []
+    for place, cell in enumerate(json.loads((ROOT / NOTEBOOK).read_text())["cells"]):
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for number, output in enumerate(cell.get("outputs", ())):
+            if picture := output.get("data", {}).get("image/png"):
+                name = f"notebook-{place}-{number}.png"
+                (images / name).write_bytes(base64.b64decode(picture))
+                parts.append(f"![What the cell shows](../docs/images/{name})")
+            elif text := "".join(output.get("text", ())):
+                parts.append(f"```text\n{text.rstrip()}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def relinked(text: str, place: Path) -> str:
@@ -77,6 +98,8 @@ def relinked(text: str, place: Path) -> str:
         name = path.as_posix()
         if name in ROOT_PAGES or f"{name}/README.md" in ROOT_PAGES:
             page = ROOT_PAGES.get(name) or ROOT_PAGES[f"{name}/README.md"]
+        elif name == NOTEBOOK:
+            page = "notebook.md"
         elif name.startswith("docs/"):
             page = name.removeprefix("docs/")
         elif name.endswith((".svg", ".cff")):

@@ -1,7 +1,8 @@
 """The package as a user gets it: sdist and wheel, built, checked and installed: `make test-wheel`.
 
-First the core alone runs the README; then every extra is added to an environment of its own, and what it is for is
-imported. The tests of the core pass without any extra (`--core` runs only those, where bitreplay is installed already).
+First the core alone runs the README; then every extra is added to it in an environment of its own, and what it is for
+is imported. Last, the tests of the core pass without any extra (`--core` runs only those, where bitreplay is installed
+already).
 """
 
 from __future__ import annotations
@@ -45,24 +46,28 @@ def main() -> None:
         # From elsewhere, so that nothing is found that the wheel lacks.
         run(python, "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", str(ROOT / "README.md"), cwd=base)
         print("core alone: the README runs", flush=True)
-        run(python, "-m", "pip", "install", *QUIET, "pytest", "hypothesis")
-        run(python, "-m", "pytest", "-p", "no:cacheprovider", *core_tests(), cwd=ROOT)
-        print("core alone: its tests pass", flush=True)
         for extra in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]:
             if extra in ("all", "dev", "docs", "release", "fuzz"):
                 continue
-            python = environment(base / extra, f"{wheel}[{extra}]")
-            run(python, "-c", IMPORTS[extra], cwd=base)
+            own = environment(base / extra, f"{wheel}[{extra}]", core=base / "core")
+            run(own, "-c", IMPORTS[extra], cwd=base)
             print(f"{extra}: installs, and imports what it is for", flush=True)
             shutil.rmtree(base / extra)
+        run(python, "-m", "pip", "install", *QUIET, "pytest", "hypothesis")
+        run(python, "-m", "pytest", "-p", "no:cacheprovider", *core_tests(), cwd=ROOT)
+        print("core alone: its tests pass", flush=True)
 
 
 QUIET = ("--quiet", "--disable-pip-version-check", "--constraint", str(ROOT / "constraints.txt"))
 
 
-def environment(folder: Path, package: str) -> str:
+def environment(folder: Path, package: str, core: Path | None = None) -> str:
+    """A new environment with a package; with `core`, on top of what is installed there: torch need not be copied."""
     venv.create(folder, with_pip=True)
     python = str(folder / ("Scripts" if sys.platform == "win32" else "bin") / "python")
+    if core is not None:
+        (packages,) = folder.rglob("site-packages")
+        (packages / "core.pth").write_text(f"{core / packages.relative_to(folder)}\n")
     run(python, "-m", "pip", "install", *QUIET, package)
     return python
 

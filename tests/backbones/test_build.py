@@ -49,6 +49,7 @@ def test_only_pretrained_backbones_name_a_data_set():
         "quicknet_small": "ImageNet",
         "quicknet": "ImageNet",
         "quicknet_large": "ImageNet",
+        "quicknet_v02": "ImageNet",
     }
 
 

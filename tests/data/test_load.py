@@ -133,7 +133,7 @@ def test_what_is_available(data: Path) -> None:
         write_image(data / "pets" / "cat" / f"{number}.png", number)
     (data / "empty").mkdir()
     rows = {row.name: row for row in available()}
-    assert list(rows) == ["digits", "cifar100", "tiny_imagenet", "core50", "empty", "pets"]
+    assert list(rows) == ["digits", "cifar100", "tiny_imagenet", "core50", "eth80", "empty", "pets"]
     assert rows["digits"] == Available("digits", True, "scikit-learn", 10, 1797, "")
     assert rows["tiny_imagenet"] == Available("tiny_imagenet", True, str(data / "tiny_imagenet"), 2, 5, "")
     assert rows["pets"] == Available("pets", True, str(data / "pets"), 1, 4, "")

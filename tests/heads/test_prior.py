@@ -140,3 +140,9 @@ def test_a_description_has_every_option_and_nothing_learned():
     assert described == {**chosen, "strength": ClosedForm.strength, "prior": "balanced", "temperature": None}
     assert tensors == {}
     assert set(Bayes().describe()[0]) == {"clamp", "strength", "offset", "prior", "temperature"}
+
+
+def test_a_class_of_average_size_gains_nothing():
+    gains = Bayes(prior="empirical", temperature=2.0).log_prior(memory())
+    assert np.exp(gains / 2.0).mean() == pytest.approx(1.0)
+    assert np.exp(gains / 2.0) * np.mean(list(COUNTS.values())) == pytest.approx(list(COUNTS.values()))

@@ -10,7 +10,7 @@ from pathlib import Path
 from bitreplay._kernels.warm_up import COMPILING
 
 KERNEL = """
-from bitreplay._kernels.lanes import kernel
+from bitreplay._kernels.compiling import kernel
 
 @kernel("int64(int64)")
 def one_more(n):

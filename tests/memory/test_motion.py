@@ -82,6 +82,8 @@ def test_sizes_and_summary_count_what_is_kept():
     line = memory.summary().splitlines()[-1]
     assert line == f"in motion: 1 classes; fine statistics and 30 samples take {16 * 63 + 630:,} of these bits"
     assert f"{memory.size_bits:,}" in memory.summary()
+    [mug] = [row.split() for row in memory.summary().splitlines() if row.startswith("mug")]
+    assert mug[-1] == f"{3 * 21 * 3 + 16 * 63 + 630:,}"  # codes, fine statistics and samples
 
 
 @pytest.mark.parametrize("bits", [1, 3, 16, 32])

@@ -87,3 +87,37 @@ def test_the_committed_results_are_read(script):
             assert (claim.paper, claim.measured) == (written["paper"], written["measured"])
             assert claim.holds is written.get("holds", claim.holds)  # 0.1.0 wrote what was decided
         assert f"bitreplay {one.version}; {one.date}." in script.experiment(one)
+
+
+def test_what_was_measured_at_full_scale_comes_first(script, tmp_path):
+    write_results(tmp_path, "0.2.0")
+    (tmp_path / "experiments" / "full").mkdir()
+    content = json.loads((tmp_path / "experiments" / "table-2.json").read_text(encoding="utf-8"))
+    content |= {"scale": "full", "date": "2026-01-01"}
+    content["claims"][0]["verdict"]["noises"] = ["seeds", "test samples", "network"]
+    (tmp_path / "experiments" / "full" / "table-2.json").write_text(json.dumps(content), encoding="utf-8")
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    full, cpu = page.index(f"## {content['title']}: scale full\n"), page.index(f"## {content['title']}\n")
+    assert full < cpu
+    assert "| seeds, test samples, network | holds |" in page[full:cpu]
+    assert "| seeds, test samples, network | holds |" not in page[cpu:]
+    assert "at full scale yet" not in page
+    assert page.count("<details") == page.count("</details>") > 0
+
+
+def test_the_first_screen_of_the_committed_results(script, tmp_path):
+    folder = ROOT / "results" / "experiments"
+    curves, tasks = (read_outcome(folder / f"{name}.json") for name in ("figure-4", "table-1-tasks"))
+    page = script.first_screen([curves, tasks], tmp_path / "results.svg", "results.svg")
+    assert f"`figure-4`, scale cpu, bitreplay {curves.version}, {curves.date}" in page
+    assert "| GBM K=8 | " in page
+    assert "| 67.0 |" in page  # the paper's, beside ours
+    drawn = (tmp_path / "results.svg").read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml")
+
+
+def test_stopping_after_task_0_from_the_accuracy_of_its_network(script):
+    methods = [{"method": "FullFineTuning", "per_state": [0.6, 0.2, 0.1]}]
+    assert script.stopping({"tasks": "10 + 2 x 5", "methods": methods}) == pytest.approx([0.6, 0.4, 0.3])
+    assert script.stopping({"tasks": "10 + 2 + 8", "methods": methods}) == pytest.approx([0.6, 0.5, 0.3])

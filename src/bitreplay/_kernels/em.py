@@ -28,6 +28,7 @@ __all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_all", "working_memory"]
 RUNNING, CONVERGED, DEGENERATE = 0, 1, 2
 
 SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight
+WORD = 64  # bits
 CACHE_LINE = 64  # bytes; a row of eight float64 that lies across two lines costs twice
 
 
@@ -36,9 +37,9 @@ def working_memory(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
     """Room for the kernels to work in: rows of eight in a cache line each, numbers of samples, and a block of bits.
 
-    It comes from NumPy, because kernels that allocate nothing themselves take half the time to compile.
+    It comes from NumPy, because kernels that allocate nothing are compiled sooner.
     """
-    padded = -(-n_features // LANES // LANES) * LANES * LANES  # whole words
+    padded = -(-n_features // WORD) * WORD
     kept = groups * (2 * n_samples + BLOCK + 2) + -(-n_samples // LANES)
     scoring = TABLES + BLOCK * -(-n_features // BLOCK) + n_features + -(-n_features // FACTORS)
     softening = n_samples + -(-2 * n_samples // LANES)

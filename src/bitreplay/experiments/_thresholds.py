@@ -48,13 +48,15 @@ class Bits:
         return f"GBM:{options}{code}" + ("" if self.head == "closed_form" else f",head={self.head}")
 
 
-CODES, PROTOTYPES, VALUES = (1, 2, 4), (1, 8, 16), (3, 4, 8)  # p, K, q
+PROTOTYPES, VALUES = (1, 8, 16), (3, 4, 8)  # K, q
 SMALLEST, BEST, TRAINED = Bits("calibrated", 1, 8, 3), Bits("calibrated", 2, 16, 4), Bits("trained", 1, 8, 3)
+SIZES = ((8, 3), (16, 4))  # K and q where not all are shown
 POINTS = (
     *(Bits("trained", 1, k, q) for k, q in product(PROTOTYPES, VALUES)),
-    *(Bits("calibrated", p, k, q) for p, k, q in product(CODES, PROTOTYPES, VALUES)),
-    *(Bits("random projection", f, k, q) for f, k, q in ((1, 8, 3), (2, 16, 4))),
-    *(replace(bits, head=head) for bits in (TRAINED, SMALLEST, BEST) for head in ("replay", "bayes")),
+    *(Bits("calibrated", p, k, q) for p, k, q in product((1, 2), PROTOTYPES, VALUES)),
+    *(Bits("calibrated", 4, k, q) for k, q in SIZES),
+    *(Bits("random projection", f, k, q) for f, (k, q) in zip((1, 2), SIZES, strict=True)),
+    *(replace(bits, head=head) for bits in (TRAINED, SMALLEST) for head in ("replay", "bayes")),
 )
 RIVAL = "FeCAM"
 RIVALS = (RIVAL, "StreamingLDA", "FeTrIL", "NearestMean")

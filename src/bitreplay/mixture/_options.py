@@ -15,7 +15,7 @@ Init = Literal["centroid", "random"]
 Weights = Literal["learned", "fixed"]
 Objective = Literal["likelihood", "expected"]
 
-CLAMP = 0.02  # ours: best held-out likelihood on real bits, measured in benchmarks/clamp.py (table in docs/guide.md)
+CLAMP = 0.02  # ours: likelihood of held-out samples of task 0, benchmarks/clamp.py (table in docs/guide.md)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class Form:
 
 
 FORMS: dict[Architecture, Form] = {
-    "linear": Form("sgd", Replay.learning_rate),  # for inputs of 0 and 1
+    "linear": Form("sgd", Replay.learning_rate),  # for inputs of 0 and 1, and pseudo-exemplars
     "hidden": Form("adam", 1e-3, hidden=(512,)),  # ours: Adam's usual rate, and half of EfficientNet's 1280 features
     "binary": Form("adam", 1e-2),  # larq-zoo trains QuickNet's binary weights so
     "quicknet_tail": Form("adam", 1e-3),  # ours: a tenth of larq-zoo's, as its weights are trained already
@@ -49,6 +49,7 @@ def make_replay(
     min_steps: int,
     batch_size: int,
     learning_rate: float | None,
+    linear_rate: float,
     prior: Prior,
 ) -> Replay:
     """The untrained replay head.
@@ -66,11 +67,15 @@ def make_replay(
         As of :class:`bitreplay.heads.Replay`.
     learning_rate : float or None
         None selects one that suits the architecture.
+    linear_rate : float
+        The one that suits the method, for a linear layer on inputs of 0 and 1.
     prior : {"balanced", "empirical"}
         As of :class:`bitreplay.heads.Replay`.
     """
     form = FORMS[architecture]
-    suiting = LINEAR_ON_SIGNS if signs and architecture == "linear" else form.learning_rate
+    suiting = form.learning_rate
+    if architecture == "linear":
+        suiting = LINEAR_ON_SIGNS if signs else linear_rate
     modules: dict[Architecture, MakeModule] = {"binary": _binary, "quicknet_tail": tail or _no_tail}
     return Replay(
         hidden=form.hidden,

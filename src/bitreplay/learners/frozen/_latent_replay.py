@@ -87,6 +87,9 @@ class LatentReplay(MemoryAndHead):
     seed: int = 0
 
     name: ClassVar[str] = "LatentReplay"
+    VERSION: ClassVar[int] = 2  # its own learning rate
+    # Ours: results/choices/replay_*.txt, on held-out samples of task 0; 0.1, which suits GBM, costs one or two points.
+    linear_rate: ClassVar[float] = 0.03
     streams: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -151,6 +151,7 @@ class MemoryAndHead(OnBits):
     learning_rate: float | None
     prior: Prior = "balanced"
     tail: MakeModule | None = None
+    linear_rate: ClassVar[float] = Replay.learning_rate
 
     def begin(self, encoder: FeatureSource) -> None:
         """Use the binarizer that an encoder was trained with, and the layers after its tap."""
@@ -204,6 +205,7 @@ class MemoryAndHead(OnBits):
             min_steps=self.min_steps,
             batch_size=self.batch_size,
             learning_rate=self.learning_rate,
+            linear_rate=self.linear_rate,
             prior=self.prior,
         )
 
