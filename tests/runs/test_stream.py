@@ -13,7 +13,12 @@ from bitreplay.report import write_report
 from bitreplay.runs import Prepared, Setting, Specification, compare_learners, run_learner
 from tests.runs.problems import digits
 
-LEARNERS = ["GBM:prototypes=2", "NearestMean", "StreamingLDA", "LatentReplay:epochs=1,min_steps=3,exemplars=5"]
+LEARNERS = [
+    "GBM:prototypes=2",
+    "NearestMean",
+    "StreamingLDA",
+    "LatentReplay:epochs=1,min_steps=3,exemplars=5,learning_rate=0.1",
+]
 
 
 @pytest.fixture(scope="module")
