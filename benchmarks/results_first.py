@@ -63,7 +63,7 @@ def _reproduced(measured: Sequence[Measured]) -> str:
         if mine:
             claims = Counter(VERDICTS[claim.holds] for one in mine for claim in one.claims)
             told = ", ".join(f"{claims[VERDICTS[holds]]} {words}" for holds, words in PLURAL.items())
-            versions = " and ".join(dict.fromkeys(one.version for one in mine))
+            versions = " and ".join(sorted({version for one in mine for version in one.version.split(", ")}))
             lines.append(
                 f"{len(mine)} tables and figures at {SCALE_WORDS[scale]} (bitreplay {versions}); of their "
                 f"{sum(claims.values())} claims {told}."
