@@ -50,8 +50,8 @@ A claim *holds* or *does not hold* here if the difference exceeds the noise: wit
 experiment together (Holm). The interval after a difference is the 95 % interval for that difference alone. *Allowing
 for* says which noises count: other *seeds* of the learner; other *test samples* (methods are compared sample by
 sample); another training of the *network* (`results/choices/retraining.txt`): the spread of accuracies where methods
-stand on different networks, and a bound on that of their difference where they share one. Claims about data other than
-those measured are inconclusive.
+stand on different networks, and that of their difference where they share one. Claims about data other than those
+measured are inconclusive.
 
 Options are chosen on held-out training samples of task 0 (docs/guide.md lists them, `results/choices` has the
 measurements). The exception is TrainableGBM, see REPRODUCIBILITY.md.

@@ -1,11 +1,10 @@
-"""A bound on the noise of training the network again, from results that are there: what verdicts use until
-`retraining.py`, which trains networks of one setting, has been run to its end.
+"""The noise of training the network again from results that are there: a second opinion on `retraining.py`.
 
 Methods that train the whole network trained it anew with every seed (`results/comparisons/table-1-cpu.json`): the
 spread over their seeds is that of retraining, pooled over all of them but IL2A, which is unstable for reasons of its
-own (3.2 points). Differences between methods on one network are known from networks of different settings: the cpu
-preset (`table-1-tasks`), the small one of 20 classes (`table-1`) and a small QuickNet. Their spread contains what the
-settings themselves change, and is therefore larger than that of retraining.
+own (3.2 points). Verdicts pool it with what `retraining.py` found. Differences between methods on one network are known
+from networks of different settings: the cpu preset (`table-1-tasks`), the small one of 20 classes (`table-1`) and a
+small QuickNet. Their spread contains what the settings themselves change; verdicts do not use it.
 
 python benchmarks/retraining_bound.py
 """

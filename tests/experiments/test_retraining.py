@@ -75,9 +75,7 @@ def test_ten_claims_together_are_seldom_wrong_once():
 def test_two_equal_methods_on_networks_that_differ(networks, monkeypatch):
     """From answers to verdicts: abilities depend on the network, and the methods on one network share most of that."""
     apart, own = 0.03, 0.015
-    monkeypatch.setitem(_retraining.SPREADS, "average", Spread(np.hypot(apart, own), np.sqrt(2) * own))
-    monkeypatch.setattr(_retraining, "APART_DEGREES", 1000)  # the spreads are known here
-    monkeypatch.setattr(_retraining, "PAIRED_DEGREES", 1000)
+    monkeypatch.setitem(_retraining.SPREADS, "average", Spread(np.hypot(apart, own), np.sqrt(2) * own, 1000, 1000))
     rng = np.random.default_rng(10)
     wrong = 0
     for _ in range(80):
@@ -91,14 +89,14 @@ def test_two_equal_methods_on_networks_that_differ(networks, monkeypatch):
 
 @pytest.fixture
 def spreads(monkeypatch):
-    monkeypatch.setitem(_retraining.SPREADS, "average", Spread(0.01, 0.002))
-    monkeypatch.setitem(_retraining.SPREADS, "state", Spread(0.02, 0.004))
+    monkeypatch.setitem(_retraining.SPREADS, "average", Spread(0.01, 0.002, 20, 12))
+    monkeypatch.setitem(_retraining.SPREADS, "state", Spread(0.02, 0.004, 20, 12))
 
 
 def test_which_noise_counts(spreads):
     runs = [History.empty("x")]
-    assert retraining(runs) == Noise(0.002, _retraining.PAIRED_DEGREES)
-    assert retraining(runs, "one side", "state") == Noise(0.02, _retraining.APART_DEGREES)
+    assert retraining(runs) == Noise(0.002, 12)
+    assert retraining(runs, "one side", "state") == Noise(0.02, 20)
     assert retraining(runs, "different").error == pytest.approx(np.sqrt(2) * 0.01)
     assert retraining(runs, "by seed") == NOTHING
     given = History.empty("x", {"pretrained": "ImageNet"})
