@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from bitreplay._kernels.compiling import kernel, part
-from bitreplay._kernels.lanes import LANES, add, aligned_rows, line, load, rows, store, zeros
+from bitreplay._kernels.lanes import add, load, rows, store, zeros
 
-__all__ = ["BLOCK", "CHUNK", "LANES", "TABLES", "add_block", "aligned_rows", "multiply", "write_chunks"]
+__all__ = ["BLOCK", "CHUNK", "TABLES", "add_block", "write_chunks"]
 
 CHUNK = 6  # bits; ours: of 4 to 8 the fastest for 500, 5000 and 2400 rows of 512, 512 and 12544 bits
 BLOCK = 8 * CHUNK
@@ -80,29 +80,3 @@ def add_block(chunks, weights, tables, outputs):
             add(load(t6, (row >> _SHIFTS[6]) & _SIX_BITS), load(t7, row >> _SHIFTS[7])),
         )
         store(outputs, i, add(load(outputs, i), add(x, y)))
-
-
-@kernel(
-    "void(uint64[:,::1], float32[:,::1], float32[:,::1], float32[:,::1], float32[:,::1], float32[:,::1])",
-    "void(uint64[:,::1], float32[:,::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])",
-)
-def multiply(blocks, weights, eight, tables, sums, out):
-    """Write the product of packed rows with the rows of `weights` (outputs, bits) to `out` (rows, outputs).
-
-    The rest is room to work in: `eight` for the weights of eight outputs, zero at the start so that padding bits have
-    weight 0, and `sums` for the rows of them.
-    """
-    n_blocks, n_rows = blocks.shape
-    n_outputs, n_bits = weights.shape
-    for first in range(0, n_outputs, LANES):
-        used = min(LANES, n_outputs - first)
-        for k in range(used):
-            for j in range(n_bits):
-                eight[j, k] = weights[first + k, j]
-        for i in range(n_rows):
-            store(sums, i, zeros(sums))
-        for b in range(n_blocks):
-            add_block(line(blocks, n_rows * b, n_rows), rows(eight, BLOCK * b, BLOCK), tables, rows(sums, 0, n_rows))
-        for i in range(n_rows):
-            for k in range(used):
-                out[i, first + k] = sums[i, k]

@@ -47,10 +47,10 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
             np.matmul(_rows(bits, rows).unpack(np.float32), weights.T, out=out[rows])
         return out
     # Compiled on first use.
-    from bitreplay._kernels.products import BLOCK, LANES, TABLES, aligned_rows, multiply, write_chunks
+    from bitreplay._kernels.multiply import BLOCK, LANES, TABLES, aligned_rows, multiply, write_chunks
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
-    words = bits.words
+    in_blocks, words = multiply(dtype.__name__), bits.words
     blocks = np.empty((-(-bits.n_features // BLOCK), min(len(bits), ROWS_AT_ONCE)), dtype=np.uint64)
     eight = np.zeros((BLOCK * len(blocks), LANES), dtype=dtype)
     tables, sums = (
@@ -61,7 +61,7 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
         rows = slice(begin, begin + ROWS_AT_ONCE)
         chunks = blocks if len(result[rows]) == blocks.shape[1] else np.empty_like(blocks[:, : len(result[rows])])
         write_chunks(words[rows], chunks)
-        multiply(chunks, weights, eight, tables, sums, result[rows])
+        in_blocks(chunks, weights, eight, tables, sums, result[rows])
     return result
 
 
