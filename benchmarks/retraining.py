@@ -20,6 +20,7 @@ import numpy as np
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.evaluation import History
+from bitreplay.experiments._curves_figure import _mean_gap, _mean_priority
 from bitreplay.experiments._networks import SMALL
 from bitreplay.experiments._published import EIGHT, ONE
 from bitreplay.runs import Setting, Specification, compare_learners
@@ -48,24 +49,12 @@ def initial(history: History) -> float:
     return float(metrics.per_state(history)[0])
 
 
-def gap(history: History) -> float:
-    """Figure 4: the mean of |new - past| / past."""
-    groups = metrics.init_past_new(history)
-    return float(np.mean(np.abs(groups.new - groups.past)[2:] / groups.past[2:]))
-
-
-def priority(history: History) -> float:
-    """Figure 4: the mean of init - past."""
-    groups = metrics.init_past_new(history)
-    return float(np.mean((groups.init - groups.past)[2:]))
-
-
 METRICS: dict[str, Callable[[History], float]] = {
     "average": metrics.average,
     "final": metrics.final,
     "initial": initial,
-    "past-new gap": gap,
-    "init-past": priority,
+    "past-new gap": _mean_gap,
+    "init-past": _mean_priority,
 }
 PHASES = ("plain", "plain_then_binarized", "straight_through")
 Values = np.ndarray  # of one figure, one for each network, in %

@@ -7,6 +7,7 @@ tail** → class.
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 
 import torch
@@ -18,7 +19,7 @@ from bitreplay.nn import binary_layers, sign
 __all__ = ["QuickNetTail", "TappedNetwork"]
 
 
-class TappedNetwork(nn.Module):
+class TappedNetwork(nn.Module, ABC):
     """Base of the QuickNets: a sequence of layers that ends with an average, and a last, dense layer.
 
     Attributes
@@ -41,9 +42,9 @@ class TappedNetwork(nn.Module):
     shape: tuple[int, ...]
     n_features: int
 
+    @abstractmethod
     def _cut(self) -> int:
         """How many layers come before the tap."""
-        raise NotImplementedError
 
     def _halves(self) -> tuple[nn.Sequential, nn.Sequential]:
         """The layers before the tap, and those after it."""

@@ -84,7 +84,7 @@ def _items(dataset: Any, part: str) -> Iterator[Any]:
         return (dataset[place] for place in range(len(dataset)))
     if isinstance(dataset, Iterable):
         return iter(dataset)
-    raise InputError(f"{part} must be a torch Dataset, or pairs of image and label; got a {type(dataset).__name__}")
+    raise InputError(f"{part} must be a torch Dataset, or pairs of image and label; got {type(dataset).__name__}")
 
 
 def _read(dataset: Any, part: str, size: int | None) -> tuple[Images, list[int | str]]:
