@@ -41,3 +41,16 @@ def test_a_signalling_nan_is_refused_or_read_without_a_warning(tmp_path: Path) -
             path.write_bytes(put_together(json.dumps(content), described, forged))
             assert not survives(path)
     assert "familiar.numbers" in data
+
+
+@pytest.mark.parametrize("name", ["\ud800", "\\ud800", "\\uDC00"], ids=["bytes", "escaped", "capitals"])
+def test_half_of_a_character_is_refused(name: str, tmp_path: Path) -> None:
+    """Found by the fuzzer: a feature's name that was read, and could not be written again."""
+    path = tmp_path / "file"
+    write_true("names", path)
+    content, described, data = take_apart(path)
+    whole, half = (json.dumps(content).replace('["a"', f'["{a}"') for a in ("\\ud83d\\ude00", name))
+    path.write_bytes(put_together(whole, described, data))
+    assert survives(path), "two halves are a character"
+    path.write_bytes(put_together(half, described, data))
+    assert not survives(path)

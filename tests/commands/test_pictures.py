@@ -68,9 +68,10 @@ def test_learn_predict_evaluate_forget(made: Path, shop: Path, capsys: Capture) 
     assert f"{right} of 12 images" in printed
     assert f"<p>{right} of 12 images are recognised" in (shop.parent / "shop-evaluation" / "report.html").read_text()
     assert main(["forget", str(shop), "green"]) == 0
+    assert "2 classes left" in capsys.readouterr().out
     assert classes(shop) == ["blue", "red"]
     assert main(["evaluate", str(shop), str(made / "test"), "--output", str(shop.parent / "page")]) == 0
-    assert "1 classes were never learned and count as wrong" in capsys.readouterr().out
+    assert "1 class was never learned and counts as wrong: green" in capsys.readouterr().out
     assert main(["show", str(shop)]) == 0
     assert "encoder small_cnn, 32 features of 16 x 16 pixels" in capsys.readouterr().out
 
@@ -190,13 +191,15 @@ def test_odd_pictures_are_pictures(kind: str, shop: Path) -> None:
 
 def test_what_learn_refuses(made: Path, shop: Path, capsys: Capture) -> None:
     before = shop.read_bytes()
-    empty, bare = shop.parent / "empty", shop.parent / "bare"
+    empty, bare, split = (shop.parent / name for name in ("empty", "bare", "split"))
     (empty / "mug").mkdir(parents=True)
+    (split / "train" / "mug").mkdir(parents=True)
     bare.mkdir()
     for words, said in (
         ([str(made / "second"), "--encoder", "quicknet"], "--encoder can only be chosen for a new model"),
         ([str(empty)], f"in {empty / 'mug'}"),
-        ([str(bare)], f"{bare} has no class folders"),
+        ([str(bare)], f"{bare} has no class folders; give a folder with a subfolder for every class, or --label"),
+        ([str(split)], f"to learn its classes, give {split / 'train'}"),
         ([str(bare), "--label", "mug"], f"there are no images in {bare}"),
         ([str(made / "second"), "--label", "x" * 300], "has at most 255 characters"),
         ([str(made / "second"), "--label", " "], "a class must have a name"),

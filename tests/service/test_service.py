@@ -140,7 +140,7 @@ def test_what_is_kept_is_what_the_memory_has(taught: TestClient, model: ServedMo
     assert sum(one["weight"] for one in kept["prototypes"]) == pytest.approx(1, abs=1e-3)
     assert taught.get("/v1/kept", params={"label": "mauve"}).status_code == 404
     sizes = [one["bytes"] for one in taught.get("/v1/classes").json()["classes"]]
-    assert sum(sizes) == pytest.approx(model.now.classifier.memory_.nbytes, abs=16)
+    assert sum(sizes) == pytest.approx(model.now.classifier.memory_.nbytes, abs=2)  # rounded up to bytes
 
 
 def test_the_model_can_be_taken_along(taught: TestClient, model: ServedModel, tmp_path: Path) -> None:

@@ -115,12 +115,16 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
 
 
 def _json(text: str | bytes | memoryview) -> Any:
-    """JSON as the standard has it: Python would also read NaN and Infinity."""
+    """JSON as the standard has it: Python would also read NaN, Infinity, other encodings and halves of characters."""
 
     def refuse(word: str) -> None:
         raise ValueError(f"{word} is not a number of JSON")
 
-    return json.loads(text if isinstance(text, str) else bytes(text), parse_constant=refuse)
+    words = text if isinstance(text, str) else str(text, "utf-8")
+    value = json.loads(words, parse_constant=refuse)
+    if "\\ud" in words or "\\uD" in words:  # half of a character could not be written again
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _header(raw: memoryview) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from bitreplay._words import printable
-from bitreplay.commands._models import existing
+from bitreplay.commands._models import counted, existing
 from bitreplay.data import images_by_class
 from bitreplay.errors import InputError
 from bitreplay.images import ImageClassifier
@@ -49,7 +49,8 @@ def evaluate(model: Path, images: Path, *, output: Path | None = None) -> None:
             note = "" if name in known else " (never learned)"
             console.print(printable(f"{name}: {100 * confusion.recall(name):.1f} % of {len(by_class[name])}{note}", ""))
     if unknown := sorted(set(by_class) - known):
-        console.print(printable(f"{len(unknown)} classes were never learned and count as wrong: {unknown[:5]}", ""))
+        never = counted(len(unknown), "class was never learned and counts", "classes were never learned and count")
+        console.print(printable(f"{never} as wrong: {', '.join(unknown[:5])}", ""))
     right = int(np.trace(confusion.counts))
     console.print(
         f"accuracy {100 * confusion.accuracy:.1f} %: {right} of {len(files)} images, in {seconds:.2f} s "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bitreplay.commands._models import existing, label_named, memory_of, read, write
+from bitreplay.commands._models import counted, existing, label_named, memory_of, read, write
 from bitreplay.images import changing
 from bitreplay.memory import BinaryMemory
 
@@ -42,4 +42,6 @@ def forget(model: Path, classes: list[str], *, output: Path | None = None) -> No
                 held.forget(label)
         write(target, held)
         seconds = time.perf_counter() - begun
-    console.print(f"{target}: {len(memory_of(held))} classes left; forgotten in {1000 * seconds:.0f} ms")
+    console.print(
+        f"{target}: {counted(len(memory_of(held)), 'class', 'classes')} left; forgotten in {1000 * seconds:.0f} ms"
+    )

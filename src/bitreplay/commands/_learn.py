@@ -9,7 +9,7 @@ from rich.console import Console
 
 from bitreplay._kernels.warm_up import warm_up
 from bitreplay.classifier import GBMClassifier
-from bitreplay.commands._models import pictures_in
+from bitreplay.commands._models import counted, pictures_in
 from bitreplay.data import images_by_class
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions
@@ -18,6 +18,7 @@ from bitreplay.images import ImageClassifier, changing
 __all__ = ["learn"]
 
 ENCODER = "efficientnet_lite0"
+EXPECTED = "give a folder with a subfolder for every class, or --label and images"
 
 
 def learn(
@@ -89,13 +90,13 @@ def learn(
         clf.save(model, weights=weights or None)
     ended = time.perf_counter()
     new = sorted(set(labels) - known)
-    count = len(set(labels))
-    console.print(f"{len(files)} images of {count} {'class' if count == 1 else 'classes'}, {len(new)} of them new")
+    pictures, classes = counted(len(files), "image", "images"), counted(len(set(labels)), "class", "classes")
+    console.print(f"{pictures} of {classes}, {len(new)} of them new")
     console.print(
         f"encoded in {encoded - ready:.2f} s ({len(files) / (encoded - ready):.0f} images/s), "
-        f"learned in {1000 * (learned - learning):.0f} ms; {ended - begun:.2f} s in all"
+        f"learned in {1000 * (learned - learning):.0f} ms; {ended - begun:.2f} s in all, without the start of Python"
     )
-    console.print(f"{model}: {len(clf.classes_)} classes, {model.stat().st_size:,} bytes")
+    console.print(f"{model}: {counted(len(clf.classes_), 'class', 'classes')}, {model.stat().st_size:,} bytes")
 
 
 def _labelled(images: list[Path], label: str | None) -> tuple[list[Path], list[str]]:
@@ -107,8 +108,11 @@ def _labelled(images: list[Path], label: str | None) -> tuple[list[Path], list[s
     for folder in images:
         if not folder.is_dir():
             what = "is a file" if folder.exists() else "does not exist"
-            raise InputError(f"{folder} {what}; give a folder with a subfolder for every class, or --label and images")
-        for name, files in images_by_class(folder).items():
+            raise InputError(f"{folder} {what}; {EXPECTED}")
+        inner = folder / "train"  # of a data set: its classes would be called train and test
+        if inner.is_dir() and any(path.is_dir() for path in inner.iterdir()):
+            raise InputError(f"{folder} is split into train and test; to learn its classes, give {inner}")
+        for name, files in images_by_class(folder, EXPECTED).items():
             by_class.setdefault(name, []).extend(files)
     return (
         [file for files in by_class.values() for file in files],

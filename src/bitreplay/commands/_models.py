@@ -13,7 +13,7 @@ from bitreplay.errors import InputError, UnknownClassError
 from bitreplay.images import Learned, read_model, summary, write_model
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["Model", "existing", "label_named", "memory_of", "pictures_in", "read", "table_of", "write"]
+__all__ = ["Model", "counted", "existing", "label_named", "memory_of", "pictures_in", "read", "table_of", "write"]
 
 Model = tuple[Learned, Tensors] | GBMClassifier | BinaryMemory
 
@@ -33,6 +33,11 @@ def existing(path: Path) -> Path:
     if not path.exists():
         raise InputError(f"there is no model {path}; `bitreplay learn {path} FOLDER` creates one from photographs")
     return path
+
+
+def counted(n: int, one: str, several: str) -> str:
+    """A number of things: "1 class", "3 classes"."""
+    return f"{n:,} {one if n == 1 else several}"
 
 
 def write(path: Path, model: Model) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from bitreplay._floor.arguments import integer
 from bitreplay._words import printable
-from bitreplay.commands._models import existing, pictures_in
+from bitreplay.commands._models import counted, existing, pictures_in
 from bitreplay.images import ImageClassifier
 
 __all__ = ["predict"]
@@ -50,7 +50,7 @@ def predict(model: Path, images: list[Path], *, top: int = 3, json: bool = False
         console.print(printable(f"{answer['image']}: {refused}{best}", keep=""))
     if not json:
         seconds = time.perf_counter() - begun
-        console.print(f"{len(files)} {'image' if len(files) == 1 else 'images'} in {seconds:.2f} s")
+        console.print(f"{counted(len(files), 'image', 'images')} in {seconds:.2f} s")
 
 
 def _answers(clf: ImageClassifier, files: list[Path], top: int) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bitreplay.classifier import GBMClassifier
+from bitreplay.commands._models import counted
 from bitreplay.errors import InputError
 
 __all__ = ["serve", "studio"]
@@ -124,12 +125,10 @@ def _run(
     with bound_socket(address, port, or_any=page) as listening:
         url = url_of(listening)
         opened = f"{url}/#token={token}" if page and token else f"{url}/"
-        known = len(served.now.labels)
+        known = counted(len(served.now.labels), "class", "classes")
 
         def started() -> None:
-            console.print(
-                f"{served.path.name}: {known} {'class' if known == 1 else 'classes'}; {served.now.model.encoder_.name}"
-            )
+            console.print(f"{served.path.name}: {known}; {served.now.model.encoder_.name}")
             console.print(
                 f"{'the page' if page else 'the service'}: {opened if page else url + '/docs'}   (Ctrl-C ends it)"
             )

@@ -24,7 +24,8 @@ def show(model: Path, *, json: bool = False) -> None:
     """
     held = read(model)
     if not json:
-        Console().print(table_of(held), highlight=False, markup=False, soft_wrap=True)
+        whole = f"{table_of(held)}\nthe whole file: {model.stat().st_size:,} bytes"
+        Console().print(whole, highlight=False, markup=False, soft_wrap=True)
         return
     memory = memory_of(held)
     classes = [{"name": label, "samples": memory.count(label)} for label in memory.labels]

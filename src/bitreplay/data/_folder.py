@@ -64,14 +64,14 @@ def encoded_folder(root: Path, test_fraction: float, seed: int) -> EncodedDatase
     )
 
 
-def images_by_class(folder: Path) -> dict[str, list[Path]]:
+def images_by_class(folder: Path, expected: str = EXPECTED) -> dict[str, list[Path]]:
     """Images of each class folder, in the order of names; classes without images and links to nothing are refused."""
     images = {text("a class folder's name", mine.name): images_below(mine) for mine in _class_folders(folder)}
     if not images:
-        raise InputError(f"{folder} has no class folders; {EXPECTED}")
+        raise InputError(f"{folder} has no class folders; {expected}")
     empty = [name for name, files in images.items() if not files]
     if empty:
-        raise InputError(f"no images ({', '.join(ENDINGS)}) in {folder / empty[0]}; {EXPECTED}")
+        raise InputError(f"no images ({', '.join(ENDINGS)}) in {folder / empty[0]}; {expected}")
     for file in (file for files in images.values() for file in files):
         if not file.exists():  # a link to nothing
             raise InputError(f"{file} is a link to {os.readlink(file)}, which is not there")

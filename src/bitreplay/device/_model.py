@@ -102,7 +102,7 @@ class DeviceModel:
                 raise InputError("a binary network makes the bits itself: the binarizer must be native")
         elif not isinstance(maker, Identity):
             if features is None:
-                raise InputError("give the type of the device's features: uint8, int8, int16 or float32")
+                raise InputError("give the type of the device's features as features: uint8, int8, int16 or float32")
             n_inputs = layout.features // maker.bits_per_feature
             thresholds = IntegerThresholds.of_binarizer(maker, n_inputs, features, scale=scale, zero_point=zero_point)
             if thresholds.n_features != layout.features:

@@ -12,6 +12,7 @@ from bitreplay.images._file import weights_of as weights_of
 from bitreplay.images._file import write_model as write_model
 from bitreplay.images._frame import Frame as Frame
 from bitreplay.images._learned import Learned as Learned
+from bitreplay.images._learned import class_bytes as class_bytes
 from bitreplay.images._summary import summary as summary
 
 __all__ = ["ImageClassifier"]

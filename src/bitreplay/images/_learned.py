@@ -18,11 +18,18 @@ from bitreplay.bits import to_numpy
 from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import FingerprintError, InputError
 from bitreplay.images._about import About
-from bitreplay.memory import Label, as_label
+from bitreplay.memory import BinaryMemory, Label, as_label
 
-__all__ = ["Learned", "Times"]
+__all__ = ["Learned", "Times", "class_bytes"]
 
 Times = Mapping[Label, tuple[int, int]]
+
+
+def class_bytes(memory: BinaryMemory, label: Label, size: int) -> int:
+    """Bytes of a class of `size` prototypes: D values in q bits and a weight each, counts, name, what is in motion."""
+    motion = memory.motion(label)
+    named = 4 + 2 + len(str(label).encode())  # samples, prototypes, and the name
+    return -(-size * memory.n_features * memory.bits // 8) + 2 * size + named + (motion.nbytes if motion else 0)
 
 
 @dataclass(frozen=True)
@@ -92,13 +99,12 @@ class Learned:
     def describe(self) -> dict[str, Any]:
         """Everything that people want to know of it, as plain values."""
         memory, head = self.classifier.memory_, self.classifier.head_
-        per_prototype = memory.size_bits / max(1, sum(memory.sizes)) / 8
         classes = [
             {
                 "name": label,
                 "samples": memory.count(label),
                 "prototypes": size,
-                "bytes": round(size * per_prototype),
+                "bytes": class_bytes(memory, label, size),
                 "first_learned": self.times[label][0],
                 "last_learned": self.times[label][1],
             }

@@ -12,15 +12,9 @@ import numpy as np
 
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["class_size", "kept_of"]
+__all__ = ["kept_of"]
 
 GREYS = 255  # memories of more than 8 bits per value are shown with as many shades as a screen has
-
-
-def class_size(memory: BinaryMemory, label: Label) -> int:
-    """Bytes of one class: K prototypes of D values in q bits, weights, count and name."""
-    prototypes = len(memory.mixture(label).weights)
-    return -(-prototypes * memory.n_features * memory.bits // 8) + 4 * prototypes + 6 + len(str(label).encode())
 
 
 def kept_of(memory: BinaryMemory, label: Label) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from bitreplay import __version__
 from bitreplay.device import export_c
+from bitreplay.images import class_bytes
 from bitreplay.service._bodies import check_name, given_name, read_form
-from bitreplay.service._kept import class_size, kept_of
+from bitreplay.service._kept import kept_of
 from bitreplay.service._limits import Limits, Traffic
 from bitreplay.service._metrics import Metrics
 from bitreplay.service._moment import Moment
@@ -205,7 +206,7 @@ def _described(moment: Moment, served: ServedModel) -> dict[str, Any]:
                 "label": str(label),
                 "samples": memory.count(label),
                 "prototypes": size,
-                "bytes": class_size(memory, label),
+                "bytes": class_bytes(memory, label, size),
                 "held_back": dict(zip(("recognised", "of"), judged.get(label, (0, 0)), strict=True)),
             }
             for label, size in zip(memory.labels, memory.sizes, strict=True)

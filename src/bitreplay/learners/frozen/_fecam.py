@@ -30,7 +30,8 @@ SHRINKINGS = 2  # released code, models/fecam.py: "we apply covariance shrinkage
 class FeCAM(FrozenMethod):
     """Mahalanobis distances with a covariance per class. It stores means and full matrices: n_c * (d + d^2) * 32 bits.
 
-    The released code decides by plain means while there is only task 0; here the covariances are used from the start.
+    In the released code the network's own outputs decide while there is only task 0, and zeros are left out of the mean
+    covariance; here the covariances are used from the start, and all of them count.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ const last = new Map(); // label -> what was kept when it was last asked for, to
 export function show(state, actions, fresh = null) {
   drawn.clear();
   for (const label of last.keys()) if (!state.classes.some((one) => one.label === label)) last.delete(label);
-  element("file").textContent = `${state.model.file} · ${state.classes.length ? bytes(state.model.memory_bytes) : "empty"}`;
+  element("file").textContent = `${state.model.file} · ${state.classes.length ? `${plural(state.classes.length, "class", "classes")}, ${bytes(state.model.memory_bytes)}` : "empty"}`;
   const undo = element("undo");
   undo.disabled = !state.model.undo;
   undo.title = state.model.undo ? `Undo ${state.model.undo}` : "Nothing to undo";
