@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-__all__ = ["printable"]
-
 # Control characters, among them the escape that begins a terminal's commands; invisible ones, among them those that
 # turn the direction of writing; and halves of characters, which cannot be written at all.
 HIDDEN = {"Cc", "Cf", "Cs"}

@@ -15,8 +15,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RowWriter", "write_array"]
-
 CHUNK = 2**20  # bytes read at once
 
 

@@ -21,8 +21,6 @@ import safetensors.numpy
 from bitreplay._floor.files import write_bytes
 from bitreplay.errors import FileFormatError
 
-__all__ = ["FORMAT_VERSION", "Tensors", "read_file", "write_file"]
-
 FORMAT_VERSION = 1
 KEY = "bitreplay"  # the one metadata entry of the file: JSON
 CHECKSUM = "checksum"  # the tensor with the SHA-256 of the file, taken with these 32 bytes zero

@@ -9,8 +9,6 @@ import torch
 
 from bitreplay.errors import InputError
 
-__all__ = ["usable_device"]
-
 
 def usable_device(device: str | torch.device) -> torch.device:
     """A device that tensors can be put on; "auto" selects a GPU if there is one.

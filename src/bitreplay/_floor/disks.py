@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from bitreplay.errors import FullDiskError
 
-__all__ = ["naming_the_disk"]
-
 # No room, no room for this user (unknown to Windows), no room for a file of this size.
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 

@@ -20,8 +20,6 @@ from pathlib import Path
 
 from bitreplay._floor.disks import naming_the_disk
 
-__all__ = ["PART", "part_beside", "remove_stray_parts", "write_bytes", "write_text"]
-
 PART = ".part"  # ending of what is being written
 
 Buffer = bytes | bytearray | memoryview

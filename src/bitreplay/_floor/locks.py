@@ -14,8 +14,6 @@ from typing import IO, Any
 
 from bitreplay.errors import InputError
 
-__all__ = ["file_lock"]
-
 
 @contextlib.contextmanager
 def file_lock(lock: Path) -> Iterator[None]:

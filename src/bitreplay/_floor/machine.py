@@ -7,8 +7,6 @@ import os
 import platform
 from pathlib import Path
 
-__all__ = ["cpu_in_words", "machine_in_words"]
-
 NAMES = ("model name", "flags", "Features")  # of /proc/cpuinfo, on x86 and on Arm
 
 

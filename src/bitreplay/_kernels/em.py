@@ -23,8 +23,6 @@ from bitreplay._kernels.lanes import LANES, aligned_rows, line, rows, store, zer
 from bitreplay._kernels.m_step import m_step
 from bitreplay._kernels.products import BLOCK, TABLES
 
-__all__ = ["CONVERGED", "DEGENERATE", "RUNNING", "run_all", "working_memory"]
-
 RUNNING, CONVERGED, DEGENERATE = 0, 1, 2
 
 SMALLEST_WEIGHT = 1e-300  # a component that exists keeps a positive weight

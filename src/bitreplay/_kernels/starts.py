@@ -8,8 +8,6 @@ from __future__ import annotations
 from bitreplay._kernels.compiling import kernel
 from bitreplay._kernels.lanes import LANES, rows, store, zeros
 
-__all__ = ["write_starts"]
-
 
 @kernel("void(uint16[:,:,::1], float64[::1], float64[::1], float64, float64[:,:,::1])")
 def write_starts(steps, lowest, width, margin, starts):

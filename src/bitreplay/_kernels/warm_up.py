@@ -9,8 +9,6 @@ import importlib
 import sys
 from typing import Any
 
-__all__ = ["COMPILING", "warm_up"]
-
 KERNELS = tuple(f"bitreplay._kernels.{name}" for name in ("products", "starts", "e_step", "m_step", "em", "sampler"))
 COMPILING = "compiling kernels, once per installation"
 

@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 
 from bitreplay._pages.look import EDGE, FAINT, GRID, INK, LOOK, PAPER
 
-__all__ = ["png", "svg", "svg_for_page"]
-
 # On a page these follow the reader's light or dark theme; the colours of data are readable on both.
 THEME = {INK: "var(--ink)", FAINT: "var(--faint)", EDGE: "var(--edge)", GRID: "var(--rule)", PAPER: "var(--paper)"}
 

@@ -19,29 +19,6 @@ from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.numbers import bits
 from bitreplay.evaluation import History
 
-__all__ = [
-    "BOUND",
-    "COLOURS",
-    "EDGE",
-    "FAINT",
-    "GRID",
-    "INK",
-    "LOOK",
-    "MARKERS",
-    "PAPER",
-    "STATES",
-    "bits_scale",
-    "figure",
-    "heading",
-    "name_ends",
-    "places",
-    "quiet",
-    "spread",
-    "state_ticks",
-    "styles",
-    "wide_enough",
-]
-
 INK, FAINT, EDGE, GRID, PAPER = "#222222", "#666666", "#888888", "#e6e6e6", "#ffffff"
 
 # Okabe and Ito's colours without black and yellow; markers and dashes say the same without colour.

@@ -15,18 +15,6 @@ from bitreplay.errors import InputError
 from bitreplay.evaluation import History, RunResult
 from bitreplay.learners import LEARNERS
 
-__all__ = [
-    "MEASURES",
-    "MeanAndSpread",
-    "MethodRuns",
-    "common_notes",
-    "contenders",
-    "gather",
-    "leading",
-    "tasks_in_words",
-    "within_noise",
-]
-
 # What tables, files and plots say of a run: shares, bits in the end, and seconds of learning all tasks.
 MEASURES: dict[str, Callable[[History], float]] = {
     "average": metrics.average,

@@ -8,8 +8,6 @@ from bitreplay import metrics
 from bitreplay._pages.methods import APART, MethodRuns, common_notes, contenders, leading, tasks_in_words, within_noise
 from bitreplay._pages.numbers import bits, percent, points
 
-__all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_words"]
-
 # What each column of the table means, for first-time readers.
 MEANINGS = {
     "average": "accuracy on the test samples of all classes seen so far, mean over the states after each task",

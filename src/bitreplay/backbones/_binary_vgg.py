@@ -15,8 +15,6 @@ from torch import nn
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryConv2d, BinaryLinear, Gain, Sign, SignBatchNorm, ThermometerConv2d
 
-__all__ = ["BinaryVGG"]
-
 
 class BinaryVGG(nn.Sequential):
     """Thermometer-coded images, blocks of two grouped 3x3 convolutions, a depthwise one, and a dense layer.

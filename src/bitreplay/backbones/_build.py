@@ -20,16 +20,6 @@ from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
 from bitreplay.errors import InputError
 
-__all__ = [
-    "BACKBONES",
-    "Backbone",
-    "build_backbone",
-    "count_features",
-    "option_names",
-    "own_preprocessing",
-    "pretrained_on",
-]
-
 
 @dataclass(frozen=True)
 class Backbone:

@@ -12,8 +12,6 @@ import torch
 
 from bitreplay.errors import InputError
 
-__all__ = ["Preprocessing"]
-
 
 @dataclass(frozen=True)
 class Preprocessing:

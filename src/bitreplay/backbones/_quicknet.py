@@ -21,8 +21,6 @@ from bitreplay.backbones._tapped import TappedNetwork
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryConv2d
 
-__all__ = ["QuickNet", "quicknet", "quicknet_large", "quicknet_small"]
-
 Tap = Literal["input", "output", "pooled"]
 
 CLIP = 1.25  # larq-zoo: SteSign and WeightClip of QuickNet

@@ -25,8 +25,6 @@ from bitreplay.backbones._tapped import TappedNetwork
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryConv2d, sign
 
-__all__ = ["V02_FILE", "QuickNetV02", "missing_v02", "quicknet_v02"]
-
 V02_FILE = "quicknet_v02.npz"
 LATENT = 0.1  # ours: the file has signs only; with Adam's rate of 1e-3, a hundred steps turn a weight of this size
 HEADER = 4096  # bytes that an array in the file may need besides its values

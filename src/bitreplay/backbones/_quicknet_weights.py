@@ -25,8 +25,6 @@ from bitreplay._floor.folders import DATA, data_root
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryConv2d
 
-__all__ = ["PUBLISHED", "download", "fetch_quicknet", "load_weights", "missing_weights", "published_weights"]
-
 KIND = "weights"  # of the cache
 RELEASE = "https://github.com/larq/zoo/releases/download/quicknet-v1.0/"
 CHUNK = 2**20  # bytes read at once

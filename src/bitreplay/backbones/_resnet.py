@@ -14,8 +14,6 @@ from torch import nn
 from bitreplay._floor.arguments import check_positive
 from bitreplay.errors import InputError
 
-__all__ = ["ResNet"]
-
 Stem = Literal["small", "imagenet"]
 
 

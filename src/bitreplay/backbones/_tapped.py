@@ -16,8 +16,6 @@ from torch import nn
 from bitreplay.errors import InputError
 from bitreplay.nn import binary_layers, sign
 
-__all__ = ["QuickNetTail", "TappedNetwork"]
-
 
 class TappedNetwork(nn.Module, ABC):
     """Base of the QuickNets: a sequence of layers that ends with an average, and a last, dense layer.

@@ -15,8 +15,6 @@ from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
 from bitreplay.nn import straight_through
 
-__all__ = ["Thermometer"]
-
 Rounding = Literal["floor", "nearest"]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 from bitreplay._floor.arguments import text
 from bitreplay.errors import FingerprintError, InputError
 
-__all__ = ["Fingerprint", "check_fingerprint"]
-
 
 @dataclass(frozen=True)
 class Fingerprint:

@@ -25,8 +25,6 @@ from bitreplay.mixture import EMOptions
 if TYPE_CHECKING:
     from bitreplay.classifier._classifier import GBMClassifier
 
-__all__ = ["from_content", "to_content"]
-
 Tensors = dict[str, npt.NDArray[Any]]
 
 OPTIONS = ("prototypes", "p", "refuse", "refuse_by", "reject", "unknown", "update", "n_jobs")

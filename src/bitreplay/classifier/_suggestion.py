@@ -8,8 +8,6 @@ from typing import Any
 
 from bitreplay.classifier._budget import Budget, in_bytes
 
-__all__ = ["Candidate", "Suggestion"]
-
 SHOWN = 10  # rows of the printed table; `candidates` has all
 
 

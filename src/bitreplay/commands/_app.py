@@ -30,8 +30,6 @@ from bitreplay.commands._serve import serve, studio
 from bitreplay.commands._show import show
 from bitreplay.commands._train import train
 
-__all__ = ["COMMANDS", "make_app"]
-
 COMMANDS = {
     function.__name__: function
     for function in (

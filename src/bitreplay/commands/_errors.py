@@ -18,8 +18,6 @@ from cyclopts import (
     ValidationError,
 )
 
-__all__ = ["message_of"]
-
 KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "a word"}
 
 

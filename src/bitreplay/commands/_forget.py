@@ -11,8 +11,6 @@ from bitreplay.commands._models import existing, label_named, memory_of, read, w
 from bitreplay.images import changing
 from bitreplay.memory import BinaryMemory
 
-__all__ = ["forget"]
-
 
 def forget(model: Path, classes: list[str], *, output: Path | None = None) -> None:
     """Remove classes from a model, with everything stored about them.

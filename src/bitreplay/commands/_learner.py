@@ -8,8 +8,6 @@ from docstring_parser import parse
 
 from bitreplay.runs import Specification
 
-__all__ = ["learner_help"]
-
 NOT_TYPED = ("seed", "em")  # the one is an option of the command, the other an object of Python
 
 

@@ -10,8 +10,6 @@ from bitreplay.commands._models import Model, existing, memory_of, read, write
 from bitreplay.errors import InputError
 from bitreplay.images import changing
 
-__all__ = ["merge"]
-
 
 def merge(model: Path, others: list[Path], *, output: Path | None = None) -> None:
     """Add the classes of other models, which must have the same encoder and thresholds: copies that learned elsewhere.

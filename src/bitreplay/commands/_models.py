@@ -13,8 +13,6 @@ from bitreplay.errors import InputError, UnknownClassError
 from bitreplay.images import Learned, read_model, summary, write_model
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["Model", "existing", "label_named", "memory_of", "pictures_in", "read", "table_of", "write"]
-
 Model = tuple[Learned, Tensors] | GBMClassifier | BinaryMemory
 
 

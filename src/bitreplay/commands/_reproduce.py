@@ -36,8 +36,6 @@ from bitreplay.experiments import (
 from bitreplay.runs import RunFolder, Scale
 from bitreplay.training import NETWORK
 
-__all__ = ["reproduce"]
-
 WIDEST = 1000  # characters of a table
 
 

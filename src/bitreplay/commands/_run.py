@@ -16,8 +16,6 @@ from bitreplay.evaluation import History
 from bitreplay.report import terminal_table, write_report
 from bitreplay.runs import Prepared, Specification, run_learner
 
-__all__ = ["run"]
-
 
 def run(
     *,

@@ -15,8 +15,6 @@ from rich.console import Console
 from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import InputError
 
-__all__ = ["serve", "studio"]
-
 TOKEN = "BITREPLAY_TOKEN"  # the variable: an argument would be seen by everybody who lists processes
 UNDO_STEPS = 20  # ours: more than a slip, and a few hundred kilobytes
 SEED = 0

@@ -9,8 +9,6 @@ from rich.console import Console
 
 from bitreplay.commands._models import memory_of, read, table_of
 
-__all__ = ["show"]
-
 
 def show(model: Path, *, json: bool = False) -> None:
     """Show what a model holds: its classes, how many samples each had, bytes, the encoder, and when each was learned.

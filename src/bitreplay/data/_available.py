@@ -15,8 +15,6 @@ from bitreplay.data._known import KNOWN, advice
 from bitreplay.data._load import find_source, hub_identity
 from bitreplay.errors import BitreplayError
 
-__all__ = ["Available", "available"]
-
 
 @dataclass(frozen=True)
 class Available:

@@ -17,18 +17,6 @@ import numpy.typing as npt
 from bitreplay._floor.arguments import text
 from bitreplay.errors import InputError
 
-__all__ = [
-    "BLOCK",
-    "ImageDataset",
-    "Images",
-    "Part",
-    "Samples",
-    "Split",
-    "begin_fingerprint",
-    "from_arrays",
-    "from_splits",
-]
-
 Part = Literal["train", "test"]
 Images = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]

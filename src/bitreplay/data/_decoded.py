@@ -26,8 +26,6 @@ from bitreplay.data._dataset import ImageDataset, Part, Split, begin_fingerprint
 from bitreplay.data._images import Encoded, common_size, decode, need_pillow
 from bitreplay.errors import FileFormatError, InputError
 
-__all__ = ["KIND", "EncodedDataset", "EncodedSplit", "decoded_key", "load_decoded"]
-
 KIND = "datasets"  # of cache entries
 VERSION = 1  # of the files in the cache and of the way they are made: another number, other entries
 BLOCK = 512  # images decoded at once: enough for all threads, and little memory

@@ -10,8 +10,6 @@ from sklearn.datasets import load_digits
 from bitreplay.data._dataset import ImageDataset, from_arrays
 from bitreplay.data._split import split_by_seed
 
-__all__ = ["digits"]
-
 
 def digits(test_fraction: float, seed: int) -> ImageDataset:
     """1797 grey images of ten digits; a share of each class, chosen by `seed`, becomes the test split."""

@@ -12,8 +12,6 @@ from typing import Any
 from bitreplay.data._parquet import BLOCK, ImageTable
 from bitreplay.errors import InputError
 
-__all__ = ["hub_tables"]
-
 
 def hub_tables(repository: str, advice: str) -> dict[str, ImageTable]:
     """Tables of a data set on the Hub, by split; downloaded if necessary.

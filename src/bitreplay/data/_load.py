@@ -22,8 +22,6 @@ from bitreplay.data._parquet import encoded_from_tables, find_parquet, local_tab
 from bitreplay.data._split import every_nth
 from bitreplay.errors import InputError
 
-__all__ = ["find_source", "hub_identity", "load_dataset"]
-
 
 def load_dataset(
     name: str | os.PathLike[str],

@@ -10,8 +10,6 @@ import numpy as np
 from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
 
-__all__ = ["describe_sizes", "task_sizes"]
-
 
 def task_sizes(
     n_classes: int,

@@ -28,8 +28,6 @@ from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory
 from bitreplay.nn import pack_network
 
-__all__ = ["export_c"]
-
 MORE_CLASSES = 10  # room in RAM beyond the classes that are shipped, unless told otherwise
 
 MAIN = """/* Runs the self-test where there is a console. */

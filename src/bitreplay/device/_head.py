@@ -21,8 +21,6 @@ from bitreplay.device._records import Words
 from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory
 
-__all__ = ["IntegerHead", "mean_bits"]
-
 Integers = npt.NDArray[np.int64]
 
 ROWS = 1024  # embeddings scored at once

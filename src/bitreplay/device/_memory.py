@@ -25,8 +25,6 @@ from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 
-__all__ = ["DeviceMemory"]
-
 ROWS = 4096  # embeddings scored at once
 
 

@@ -26,8 +26,6 @@ from bitreplay.heads import Bayes, ClosedForm, Head, Replay
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions
 
-__all__ = ["DeviceModel", "HeadName"]
-
 HeadName = Literal["own", "bayes", "closed_form", "linear_part"]
 
 

@@ -30,8 +30,6 @@ from bitreplay.nn import (
     pixel_thresholds,
 )
 
-__all__ = ["DeviceLayer", "DeviceNetwork"]
-
 
 @dataclass(frozen=True, eq=False)
 class DeviceLayer:

@@ -23,8 +23,6 @@ import numpy.typing as npt
 from bitreplay.bits import PackedBits
 from bitreplay.device._layout import Layout
 
-__all__ = ["Record", "Words", "read_records", "words_of"]
-
 Words = npt.NDArray[np.uint32]
 
 HEAD = 3  # words before the mixing weights

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from bitreplay.device._model import DeviceModel
 
-__all__ = ["Part", "sizes", "sizes_table"]
-
 
 @dataclass(frozen=True)
 class Part:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["library_folder"]
-
 
 def library_folder() -> Path:
     """The folder of the C library, for compiling it yourself.

@@ -9,8 +9,6 @@ from enum import IntEnum
 
 from bitreplay.errors import FileFormatError, InputError
 
-__all__ = ["BlockError", "DeviceError", "Status"]
-
 
 class Status(IntEnum):
     """Answers of the C library; anything other than `OK` means that nothing was changed.

@@ -19,8 +19,6 @@ from bitreplay.binarizers import Binarizer, Native, Thermometer
 from bitreplay.bits import PackedBits, pack
 from bitreplay.errors import InputError
 
-__all__ = ["FeatureType", "IntegerThresholds"]
-
 FeatureType = Literal["uint8", "int8", "int16", "float32"]
 
 

@@ -46,8 +46,6 @@ from bitreplay.encoder._layers import fast_form, largest_layer
 from bitreplay.errors import InputError
 from bitreplay.training import TrainedNetwork
 
-__all__ = ["Encoder"]
-
 Features = npt.NDArray[np.float32]
 
 VERSION = 3  # of what is done to images before and in the network: another one gives features with other digits

@@ -11,8 +11,6 @@ import torch
 from bitreplay.bits import to_numpy
 from bitreplay.errors import InputError
 
-__all__ = ["checked_images"]
-
 
 def checked_images(images: Any) -> npt.NDArray[np.uint8]:
     """Images as an array, or a word on what is expected."""

@@ -13,8 +13,6 @@ from bitreplay.errors import InputError
 if TYPE_CHECKING:
     from bitreplay.evaluation._history import History
 
-__all__ = ["PER_STATE", "TRAIN_TABLES", "Answers", "Counts", "answers_of", "check", "duration", "table_of"]
-
 Counts = npt.NDArray[np.int64]
 Answers = npt.NDArray[np.bool_]
 

@@ -30,8 +30,6 @@ from bitreplay.evaluation._checks import (
 )
 from bitreplay.evaluation._provenance import Provenance
 
-__all__ = ["History"]
-
 SCHEMA = 2  # 2 has `answers` and `made`
 KIND = "bitreplay history"
 TABLES = ("right", "count", "confusion")

@@ -17,8 +17,6 @@ from bitreplay.errors import InputError
 if TYPE_CHECKING:
     from bitreplay.evaluation._history import History
 
-__all__ = ["Provenance", "made_in_words"]
-
 
 @dataclass(frozen=True)
 class Provenance:

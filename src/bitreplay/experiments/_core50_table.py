@@ -17,8 +17,6 @@ from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.runs import Scale, Setting
 
-__all__ = ["TABLE_5", "core50_table"]
-
 # Memory in bits is E * D * n_c for the first three, K * D * n_c * q for the others; the paper's 4.0 Mbit means q = 32.
 ROWS = {  # final accuracy in table 5
     "LatentReplayCWR:exemplars=75": 0.695,

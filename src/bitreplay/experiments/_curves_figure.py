@@ -23,8 +23,6 @@ from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.report import draw_curves, draw_stability
 from bitreplay.runs import Prepared, Setting
 
-__all__ = ["FIGURE_4", "curves_figure"]
-
 BEST, SINGLE = "GBM K=8", "GBM K=1"
 METHODS = {  # what a curve is called, and what it is; the paper's GBM, and what this library has besides
     BEST: "GBM:prototypes=8,bits=32,head=replay,objective=expected",

@@ -23,8 +23,6 @@ from bitreplay.experiments._retraining import Kind, Networks, retraining
 from bitreplay.experiments._thinned import PARTS, View, n_parts, thinned
 from bitreplay.experiments._verdict import LEVEL, Verdict
 
-__all__ = ["Difference", "Floats", "View", "difference", "difference_of", "difference_of_shares", "mean_difference"]
-
 Floats = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9  # of numbers that are equal

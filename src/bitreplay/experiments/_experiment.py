@@ -19,8 +19,6 @@ from bitreplay.runs import RunFolder, Scale, Setting, Specification, compare_lea
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Drawing", "Experiment", "Outcome", "Request", "Scale", "Table"]
-
 Cell = str | int | float | None
 
 

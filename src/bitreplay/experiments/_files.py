@@ -21,8 +21,6 @@ from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, 
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.runs import RunFolder
 
-__all__ = ["OUTCOME", "Measured", "read_outcome", "write_outcome"]
-
 OUTCOME = "outcome.json"
 
 

@@ -19,8 +19,6 @@ from bitreplay.experiments._networks import SMALL, fits, network_of
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Setting
 
-__all__ = ["HEADS", "heads"]
-
 WORDS = {"closed_form": "closed form", "replay": "replay (the paper)", "bayes": "posterior of the mixtures"}
 PROTOTYPES, BITS, CODES = (1, 4, 8, 16), (2, 3, 4, 8), (1, 2, 4)  # K, q, p
 CENTRE = {"K": 8, "q": 3, "p": 1}  # the default of GBM; one of the three is varied at a time

@@ -15,8 +15,6 @@ from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Setting
 
-__all__ = ["TABLE_4", "initialisation_table"]
-
 INITS, WEIGHTS, PROTOTYPES = ("random", "centroid"), ("fixed", "learned"), (1, 2, 4)
 PUBLISHED = {  # average accuracy in table 4, for K = 1, 2, 4
     ("random", "fixed"): (0.657, 0.660, 0.669),

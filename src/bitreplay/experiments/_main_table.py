@@ -24,8 +24,6 @@ from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import COMPARISONS, Scale, Setting
 
-__all__ = ["TABLE_1", "main_table"]
-
 FINE_TUNED = "FullFineTuning"
 SINGLE = ("PASS", "IL2A", "FeTrIL", ONE + HEAVISIDE)  # K = 1 in table 1, besides GBM^T_1
 FAMILIES = {  # the categories of table 1; GBM with one prototype and with eight is one here

@@ -20,8 +20,6 @@ from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome
 from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding
 from bitreplay.runs import Scale, Setting
 
-__all__ = ["FIGURE_6", "draw_memory_figure", "memory_figure"]
-
 EXEMPLARS = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # E: "ranging from 1 to 500"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32)  # q of K = 1: "from 1 to 32"
 PROTOTYPES = (1, 2, 4, 8, 16)  # K of q = 8: "from 1 to 16"

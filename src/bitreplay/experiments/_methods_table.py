@@ -11,8 +11,6 @@ from bitreplay.evaluation import History, RunResult
 from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._experiment import Cell, Table
 
-__all__ = ["methods_table"]
-
 GROUPS = ("init", "past", "new")
 OVER = "over stopping"
 

@@ -12,8 +12,6 @@ from bitreplay._pages.numbers import duration
 from bitreplay.experiments._experiment import Claim, Table
 from bitreplay.experiments._files import Measured
 
-__all__ = ["VERDICTS", "experiments_page"]
-
 VERDICTS = {True: "holds", False: "does not hold", None: "inconclusive"}
 MANY = 30  # rows from which a table folds: it is the numbers behind a figure
 

@@ -22,8 +22,6 @@ from bitreplay.experiments._published import ONE
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.runs import Setting
 
-__all__ = ["PARETO", "front", "pareto"]
-
 # A linear G trained by SGD: 0.1 costs latent replay a point, 0.003 costs GBM three
 # (results/choices/replay_rates_resnet18.txt, held-out samples of task 0).
 RATE = "learning_rate=0.03"

@@ -14,8 +14,6 @@ from typing import Literal
 from bitreplay.evaluation import History
 from bitreplay.experiments._noise import NOTHING, Noise
 
-__all__ = ["Kind", "Networks", "retraining"]
-
 Networks = Literal["same", "different", "one side", "by seed"]
 Kind = Literal["average", "state", "gap", "priority", "phase", "plain"]
 

@@ -27,8 +27,6 @@ from bitreplay.experiments._thinned import thinned
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.runs import Scale, Setting
 
-__all__ = ["TABLE_5_STAND_INS", "Part", "Plan", "stand_in"]
-
 Measured = Mapping[tuple[str, str], Sequence[MethodRuns]]  # by name of the part and row: one for every class order
 
 EXEMPLARS, PROTOTYPES = (75, 100, 150), (1, 4, 8)  # table 5's E and K

@@ -20,8 +20,6 @@ from bitreplay.experiments._published import EIGHT, ONE, published
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Scale, Setting
 
-__all__ = ["TABLE_1_TASKS", "tasks_table"]
-
 CLOSED_FORM, RIVAL, SIMPLEST = "GBM", "FeTrIL", "NearestMean"
 LEARNERS = (ONE, EIGHT, CLOSED_FORM, RIVAL, SIMPLEST)
 DATASETS: dict[Scale, tuple[str, ...]] = {

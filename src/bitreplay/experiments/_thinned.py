@@ -13,8 +13,6 @@ import numpy as np
 
 from bitreplay.evaluation import History
 
-__all__ = ["PARTS", "View", "n_parts", "thinned"]
-
 PARTS = 20  # ours: the usual number of groups of a jackknife; more would change the error by some percent of itself
 
 View = Callable[[History], History]

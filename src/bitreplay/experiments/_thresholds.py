@@ -19,8 +19,6 @@ from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.runs import Setting
 
-__all__ = ["THRESHOLDS", "Bits", "thresholds"]
-
 Source = Literal["trained", "calibrated", "random projection"]
 Head = Literal["closed_form", "replay", "bayes"]
 WORDS: Mapping[Head, str] = {"closed_form": "closed form", "replay": "replay", "bayes": "posterior"}

@@ -20,8 +20,6 @@ from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome
 from bitreplay.experiments._networks import network_of
 from bitreplay.runs import Setting, Specification
 
-__all__ = ["UPDATE_COST", "update_cost"]
-
 LEARNERS = {  # and what the figure calls them
     "GBM": "GBM, closed form",
     "GBM:head=replay": "GBM, replay",

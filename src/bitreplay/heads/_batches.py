@@ -7,8 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["balanced_rows"]
-
 
 def balanced_rows(
     targets: npt.NDArray[np.int64], size: int, generator: np.random.Generator

@@ -12,8 +12,6 @@ from torch import nn
 
 from bitreplay.errors import InputError
 
-__all__ = ["MakeModule", "check_saved", "make_layers"]
-
 MakeModule = Callable[[int, int], nn.Module]
 
 

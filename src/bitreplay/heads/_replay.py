@@ -29,8 +29,6 @@ from bitreplay.heads._network import MakeModule, check_saved, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
-__all__ = ["OptimizerName", "Replay"]
-
 OptimizerName = Literal["sgd", "adam"]
 
 

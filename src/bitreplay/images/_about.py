@@ -12,8 +12,6 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.images._frame import LARGEST, Frame
 
-__all__ = ["About"]
-
 
 @dataclass(frozen=True)
 class About:

@@ -32,8 +32,6 @@ from bitreplay.images._streaming import features_of
 from bitreplay.images._summary import summary
 from bitreplay.memory import Label
 
-__all__ = ["ImageClassifier"]
-
 Array = npt.NDArray[Any]
 
 

@@ -14,8 +14,6 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.images._pictures import Picture
 
-__all__ = ["Frame"]
-
 LARGEST = 4096  # ours: pixels of a side, far more than any network takes
 
 

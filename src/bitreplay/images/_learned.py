@@ -20,8 +20,6 @@ from bitreplay.errors import FingerprintError, InputError
 from bitreplay.images._about import About
 from bitreplay.memory import Label, as_label
 
-__all__ = ["Learned", "Times"]
-
 Times = Mapping[Label, tuple[int, int]]
 
 

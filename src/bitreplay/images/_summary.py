@@ -8,8 +8,6 @@ from typing import Any
 
 from bitreplay._words import printable
 
-__all__ = ["summary"]
-
 COLUMNS = ("class", "samples", "prototypes", "bytes", "first learned", "last learned")
 WIDEST = 40  # characters of a name; longer ones are cut
 

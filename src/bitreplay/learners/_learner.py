@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bitreplay.encoder import Encoder
     from bitreplay.learners.finetuned._context import TrainingContext
 
-__all__ = ["Arrays", "Inputs", "Learner", "Method", "Place", "Uses"]
-
 Arrays = dict[str, npt.NDArray[Any]]
 Inputs = npt.NDArray[np.float32] | PackedBits
 Uses = Literal["features", "bits"]

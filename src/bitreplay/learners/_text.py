@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["from_text", "to_text"]
-
 
 def to_text(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
     """JSON content as an array of bytes, so that a state is arrays only.

@@ -21,18 +21,6 @@ from bitreplay.errors import InputError
 from bitreplay.memory._quantisation import FLOAT, Codes, shares
 from bitreplay.memory._table import Label, PrototypeTable, as_label
 
-__all__ = [
-    "Drawer",
-    "Drawers",
-    "Generator",
-    "Output",
-    "Prior",
-    "Sampler",
-    "check_output",
-    "chosen_classes",
-    "draw_seed",
-]
-
 Generator = np.random.Generator | torch.Generator | int | None
 Output = Literal["uint8", "float32", "packed"]
 OUTPUTS = get_args(Output)

@@ -9,8 +9,6 @@ import numpy as np
 
 from bitreplay.errors import InputError
 
-__all__ = ["CLAMP", "EMOptions", "Init", "Objective", "Weights"]
-
 Init = Literal["centroid", "random"]
 Weights = Literal["learned", "fixed"]
 Objective = Literal["likelihood", "expected"]

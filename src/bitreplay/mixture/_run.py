@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from bitreplay.mixture._options import EMOptions
 
-__all__ = ["LANES", "WORD", "Run", "drop", "reseed", "start", "starts"]
-
 Floats = npt.NDArray[np.float64]
 
 LANES = 8  # components that lie side by side

@@ -22,8 +22,6 @@ from bitreplay.nn._layers import BinaryConv2d, BinaryLinear, LearnableThreshold,
 from bitreplay.nn._packed import Bytes, PackedConv2d, PackedLinear
 from bitreplay.nn._thermometer import ThermometerConv2d
 
-__all__ = ["PackedNetwork", "pack_network"]
-
 AT_ONCE = 16  # images that go through all layers together: their maps stay in the processor's cache
 
 Layer = BinaryConv2d | BinaryLinear

@@ -18,8 +18,6 @@ from bitreplay._pages.document import document
 from bitreplay._words import printable
 from bitreplay.errors import InputError
 
-__all__ = ["Confusion", "write_evaluation"]
-
 MOST_NAMES = 60  # classes up to which the matrix is drawn with names
 
 

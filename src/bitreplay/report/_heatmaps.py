@@ -16,8 +16,6 @@ from bitreplay._pages.look import LOOK, figure, heading
 from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 
-__all__ = ["draw_classes", "draw_confusion", "draw_tasks"]
-
 MAP = "cividis"  # the same for readers with and without full colour vision (Nunez et al. 2018)
 SIDE = 4.6  # inches
 PLACE, SCALE = (0.12, 0.11, 0.75, 0.75), (0.89, 0.2, 0.022, 0.57)  # left, bottom, width and height, in parts of SIDE

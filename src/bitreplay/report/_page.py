@@ -15,8 +15,6 @@ from bitreplay._pages.words import MEANINGS, captions, findings
 from bitreplay.report._plots import Plot
 from bitreplay.report._tables import cells, columns
 
-__all__ = ["page"]
-
 
 def page(
     methods: Sequence[MethodRuns],

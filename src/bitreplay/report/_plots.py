@@ -12,8 +12,6 @@ from bitreplay.report._curves import draw_curves, draw_stability
 from bitreplay.report._heatmaps import draw_confusion, draw_tasks
 from bitreplay.report._memory_plot import draw_memory
 
-__all__ = ["Plot", "draw_plots"]
-
 
 @dataclass(frozen=True)
 class Plot:

@@ -14,8 +14,6 @@ from bitreplay._floor.files import write_text
 from bitreplay._pages.methods import MEASURES, gather, tasks_in_words
 from bitreplay.evaluation import RunResult, made_in_words
 
-__all__ = ["write_summary"]
-
 WRITTEN = ("average", "final", "harmonic_mean", "forgetting", "memory_bits", "working_set_bits", "seconds")
 
 

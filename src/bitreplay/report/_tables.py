@@ -16,8 +16,6 @@ from bitreplay.evaluation import RunResult
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["cells", "columns", "csv_table", "csv_text", "markdown_table", "states_csv", "terminal_table"]
-
 COLUMNS = ("average", "final", "forgetting", "memory", "working set", "learning")
 FEW_SHOT = ("average", "final", "harmonic mean", "memory", "working set", "learning")
 

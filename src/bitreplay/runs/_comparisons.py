@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["COMPARISONS", "Comparison", "Scale"]
-
 Scale = Literal["cpu", "full", "paper"]
 
 

@@ -16,8 +16,6 @@ from bitreplay.learners import LEARNERS
 from bitreplay.memory import BinaryMemory
 from bitreplay.runs._setting import NOT_RESULTS
 
-__all__ = ["CHECKPOINT", "HISTORY", "LOG", "MEMORY", "RunFolder", "find_runs", "results_of", "write_config"]
-
 CONFIG, HISTORY, LOG = "config.yaml", "history.json", "log.csv"
 CHECKPOINT, MEMORY = "checkpoint.safetensors", "memory.safetensors"
 NOT_SETTING = ("learner", "seed", *NOT_RESULTS)

@@ -17,8 +17,6 @@ from bitreplay.errors import InputError
 from bitreplay.learners import Uses
 from bitreplay.training import NETWORK, TrainedNetwork
 
-__all__ = ["PLAIN", "content_hash", "encoder_of", "given_encoder"]
-
 PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"
 NOT_PLAIN = "after its phase with a thermometer: no plain network available"

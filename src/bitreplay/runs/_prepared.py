@@ -9,8 +9,6 @@ from bitreplay.encoder import Encoder
 from bitreplay.learners import TrainingContext, Uses
 from bitreplay.runs._setting import Setting
 
-__all__ = ["Prepared"]
-
 
 class Prepared:
     """A setting's tasks, and its encoder, made on first use because it may have to be trained.

@@ -11,8 +11,6 @@ from typing import Any
 from bitreplay._floor.arguments import one_of
 from bitreplay.errors import InputError
 
-__all__ = ["PROTOCOLS", "protocol_options"]
-
 PROTOCOLS: dict[str, dict[str, dict[str, int]]] = {
     "few-shot": {
         # Tao et al. 2020, "Few-Shot Class-Incremental Learning": 60 classes, then 8 sessions of 5 with 5 samples each.

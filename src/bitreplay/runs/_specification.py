@@ -17,8 +17,6 @@ from bitreplay.errors import InputError
 from bitreplay.learners import LEARNERS, Learner, Method
 from bitreplay.runs._prepared import Prepared
 
-__all__ = ["Specification"]
-
 
 @dataclass(frozen=True)
 class Specification:

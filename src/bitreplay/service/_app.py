@@ -28,8 +28,6 @@ from bitreplay.service._problems import Problem, problem_of
 from bitreplay.service._routes import Routes
 from bitreplay.service._served import ServedModel
 
-__all__ = ["PAGE", "make_app"]
-
 PAGE = Path(__file__).parent / "page"
 PUBLIC = ("/", "/page/", "/health", "/docs", "/openapi.json", "/favicon.ico")  # these say nothing about the model
 

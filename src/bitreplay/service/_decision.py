@@ -14,8 +14,6 @@ import numpy.typing as npt
 from bitreplay.classifier import GBMClassifier
 from bitreplay.service._held_back import HeldBack
 
-__all__ = ["Decision", "calibrated_on", "decide", "newest_known"]
-
 SURE = 0.5  # ours: below, all other classes together are likelier than the best
 FEWEST = 8  # ours: held-back frames; the newest of fewer says little
 MARGIN = 0.25  # ours: of the way from the middle to the newest; things look a little newer in another minute

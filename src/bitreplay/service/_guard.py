@@ -19,8 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bitreplay.errors import InputError
 from bitreplay.service._problems import Problem
 
-__all__ = ["Guard", "check_token", "is_loopback"]
-
 SHORTEST_TOKEN = 16  # ours: characters; `openssl rand -hex 16` gives 32
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 from bitreplay.classifier import GBMClassifier
 from bitreplay.memory import Label
 
-__all__ = ["HeldBack", "split"]
-
 Features = npt.NDArray[np.float32]
 
 EVERY = 5  # ours: one frame of five is held back, as the classifier holds back a fifth where it chooses options

@@ -12,8 +12,6 @@ import numpy as np
 
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["class_size", "kept_of"]
-
 GREYS = 255  # memories of more than 8 bits per value are shown with as many shades as a screen has
 
 

@@ -14,8 +14,6 @@ from starlette.types import Receive, Scope
 
 from bitreplay.service._problems import Problem
 
-__all__ = ["Limits", "Traffic"]
-
 MEGABYTE = 2**20
 
 

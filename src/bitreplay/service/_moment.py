@@ -17,8 +17,6 @@ from bitreplay.memory import Label
 from bitreplay.service._decision import newest_known
 from bitreplay.service._held_back import HeldBack
 
-__all__ = ["Image", "Moment", "Stamp"]
-
 Stamp = tuple[int, int, int]  # a file's inode, time and size: another one is another file
 
 

@@ -9,8 +9,6 @@ from starlette.responses import JSONResponse
 from bitreplay._words import printable
 from bitreplay.errors import BitreplayError, FileFormatError, FullDiskError, UnknownClassError
 
-__all__ = ["Problem", "problem_of"]
-
 CLOSING = {400, 401, 403, 408, 413, 421, 503}  # what is refused before its body was read: the connection ends there
 
 

@@ -29,9 +29,6 @@ from bitreplay.service._held_back import HeldBack, split
 from bitreplay.service._moment import Image, Moment, Stamp
 from bitreplay.service._problems import Problem
 
-__all__ = ["Lesson", "ServedModel"]
-
-
 DEFAULT_ENCODER = "efficientnet_lite0"  # its weights come with a package: nothing is downloaded
 
 

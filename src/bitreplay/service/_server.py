@@ -17,8 +17,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bitreplay.errors import InputError
 from bitreplay.service._limits import Limits
 
-__all__ = ["bound_socket", "run_server", "url_of"]
-
 BACKLOG = 256  # ours: connections that wait to be accepted
 LAST_SECONDS = 15  # ours: for requests under way when the service is told to stop
 

@@ -20,8 +20,6 @@ from bitreplay import caches
 from bitreplay._floor.machine import cpu_in_words
 from bitreplay.errors import BitreplayError, InputError
 
-__all__ = ["bf16_works", "require_bf16"]
-
 # What training and encoding do with bfloat16: a product, a convolution, and the gradients of both.
 PROGRAM = """
 import torch

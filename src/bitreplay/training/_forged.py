@@ -12,8 +12,6 @@ from bitreplay._floor.arguments import integer, number
 from bitreplay._floor.container import Tensors
 from bitreplay.backbones import build_backbone
 
-__all__ = ["check_backbone", "check_tensors"]
-
 LARGEST = 4096  # ours: pixels of a side, far more than any network takes
 COUNTS = ("blocks", "groups")  # options that say how many layers there are, each of which has tensors
 

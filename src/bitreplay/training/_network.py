@@ -13,8 +13,6 @@ from bitreplay.errors import InputError
 from bitreplay.nn import BinaryClassifier
 from bitreplay.training._options import HeadForm, Schedule, TrainingOptions
 
-__all__ = ["BinarizerName", "Network", "Phase", "build_network", "phases_of"]
-
 BinarizerName = Literal["thermometer", "heaviside", "native", "none"]
 
 

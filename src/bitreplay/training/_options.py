@@ -13,8 +13,6 @@ from typing import Any, Literal, TypedDict, get_args
 from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
 
-__all__ = ["Augmentation", "HeadForm", "Optimizer", "Schedule", "TrainingChanges", "TrainingOptions", "annealed"]
-
 Schedule = Literal["steps", "one_cycle", "cosine"]
 Augmentation = Literal["none", "paper", "strong"]
 Optimizer = Literal["sgd", "adam"]

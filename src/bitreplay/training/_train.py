@@ -35,8 +35,6 @@ from bitreplay.training._presets import PRESETS
 from bitreplay.training._subject import Subject, first_network, make_subject
 from bitreplay.training._trained import NETWORK, TrainedNetwork
 
-__all__ = ["train_base", "untrained_phases"]
-
 VERSION = 2  # of the training's arithmetic: another one gives other weights from the same options
 CACHE = "backbones"
 

@@ -26,8 +26,6 @@ from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import as_arrays
 from bitreplay.training._forged import check_backbone, check_tensors
 
-__all__ = ["NETWORK", "TrainedNetwork", "build_with_weights"]
-
 NETWORK = "network.safetensors"
 BACKBONE, BINARIZER, CLASSIFIER = "backbone.", "binarizer.", "classifier."
 

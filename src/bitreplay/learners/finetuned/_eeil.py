@@ -23,8 +23,6 @@ from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Augment, Batch
 
-__all__ = ["EEIL", "EEILAugmentation", "distillation", "gradient_noise"]
-
 TEMPERATURE = 2.0  # experiment_cifar.m: "Distillation temperature. Always 2."
 EPOCHS, BALANCED_EPOCHS = 40, 30  # experiment_cifar.m, incremental_training.m: 10 for each of 4, then 3 learning rates
 BALANCED_RATE = 0.1  # incremental_training.m: balanced training begins at 0.01 instead of 0.1

@@ -28,8 +28,6 @@ from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 
-__all__ = ["EWC", "diagonal_fisher", "elastic_penalty"]
-
 Outputs = Literal["new", "all"]
 
 SAMPLES = 4  # what a seed is for, in addition to those of the base

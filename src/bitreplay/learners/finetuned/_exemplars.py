@@ -17,8 +17,6 @@ from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labe
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.frozen._nearest_mean import unit
 
-__all__ = ["WithExemplars", "herd"]
-
 
 def herd(features: npt.NDArray[np.floating], n: int) -> npt.NDArray[np.int64]:
     """Which samples of a class to keep: each next one brings the mean of those kept closest to the mean of all.

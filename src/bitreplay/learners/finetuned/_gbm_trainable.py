@@ -31,8 +31,6 @@ from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["TrainableGBM", "flip_rates", "followed"]
-
 HeadName = Literal["closed_form", "replay", "bayes"]
 
 STE_SHARE = 0.25  # ours: the last quarter of task 0's epochs has the thermometer in (sec. 3.3, phase 2)

@@ -22,8 +22,6 @@ from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 from bitreplay.learners.frozen._nearest_mean import unit
 
-__all__ = ["ICARL_RECIPE", "ICaRL", "icarl_loss"]
-
 Output = Literal["cnn", "nme"]
 
 # From main_cifar_100_theano.py of the authors. Their loss is the mean over 100 outputs, with a learning rate of 2 and a

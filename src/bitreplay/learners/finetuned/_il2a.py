@@ -23,8 +23,6 @@ from bitreplay.learners.finetuned._pass import PASS_RECIPE, TEMPERATURE, feature
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 
-__all__ = ["IL2A", "augmented_logits", "mixed_classes", "pair_number"]
-
 MIXES = 4  # IL2A.py: mix_times
 BETA = 20.0  # IL2A.py: alpha; shares are drawn from Beta(20, 20)
 NARROWEST, WIDEST = 0.4, 0.6  # cifar/IL2A.py: shares outside are replaced by 1/2; for TinyImageNet 0.3 and 0.7

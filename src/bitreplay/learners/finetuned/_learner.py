@@ -31,8 +31,6 @@ from bitreplay.learners.finetuned._task import numbered_samples
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
 from bitreplay.training import PaperAugmentation, StrongAugmentation, default_preprocessing
 
-__all__ = ["FineTunedLearner", "Images", "Labels"]
-
 Images = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
 

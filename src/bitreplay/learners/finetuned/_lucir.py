@@ -22,8 +22,6 @@ from bitreplay.learners.finetuned._network import CosineOutputs, GrowingNetwork,
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 
-__all__ = ["LUCIR", "imprinted", "less_forget", "margin_ranking"]
-
 
 def less_forget(features: torch.Tensor, old_features: torch.Tensor) -> torch.Tensor:
     """1 minus the cosine between features now and before, on average (sec. 3.3)."""

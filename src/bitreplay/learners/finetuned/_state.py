@@ -20,8 +20,6 @@ from bitreplay.training import as_arrays
 if TYPE_CHECKING:
     from bitreplay.learners.finetuned._learner import FineTunedLearner
 
-__all__ = ["state_of", "with_state"]
-
 NETWORK, KEPT = "network.", "kept."
 
 

@@ -8,8 +8,6 @@ import numpy.typing as npt
 from bitreplay.data import Task
 from bitreplay.errors import InputError
 
-__all__ = ["numbered_samples"]
-
 
 def numbered_samples(
     task: Task, name: str, known: npt.NDArray[np.int64], image_shape: tuple[int, ...]

@@ -20,8 +20,6 @@ from bitreplay.backbones import Preprocessing
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 
-__all__ = ["Augment", "Batch", "encode", "fit"]
-
 ENCODED_AT_ONCE = 256  # images; always the same ones together, as the last digits of features depend on it
 ORDER, AUGMENTATION, LOSS = range(3)  # what a seed is for
 

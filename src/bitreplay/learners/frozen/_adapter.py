@@ -20,8 +20,6 @@ from bitreplay.memory import BinaryMemory
 if TYPE_CHECKING:
     from bitreplay.data import Samples, Task
 
-__all__ = ["FrozenLearner"]
-
 
 class FrozenLearner(Learner):
     """A learner made of a method on features or bits, and the frozen encoder that computes them.

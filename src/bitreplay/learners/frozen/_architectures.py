@@ -16,8 +16,6 @@ from bitreplay.heads import MakeModule, OptimizerName, Replay
 from bitreplay.memory import Prior
 from bitreplay.nn import BinaryClassifier
 
-__all__ = ["Architecture", "make_replay"]
-
 Architecture = Literal["linear", "hidden", "binary", "quicknet_tail"]
 
 

@@ -30,8 +30,6 @@ from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.learners.frozen._method import Labels
 from bitreplay.nn import BinaryLinear
 
-__all__ = ["LatentReplayCWR", "consolidate", "last_layer"]
-
 
 @dataclass(kw_only=True, eq=False)
 class LatentReplayCWR(LatentReplay):

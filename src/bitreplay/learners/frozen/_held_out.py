@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from bitreplay.learners.frozen._method import Labels
 
-__all__ = ["HELD_OUT", "hold_out"]
-
 HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
 
 

@@ -19,8 +19,6 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.learners.frozen._method import Features, Labels
 
-__all__ = ["DecodedBits", "Layer", "Rows", "count_steps", "linear_scores", "shuffled_batches", "train_linear"]
-
 Layer = tuple[Features, Features]  # weights (classes, inputs) and biases (classes,)
 MIN_STEPS = 500  # ours: as the replay head's; a few passes over small data are too few steps
 

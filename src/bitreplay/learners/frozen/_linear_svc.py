@@ -17,8 +17,6 @@ import numpy.typing as npt
 from bitreplay.learners.frozen._linear import Layer
 from bitreplay.learners.frozen._method import Features, Labels
 
-__all__ = ["Products", "train_linear_svc"]
-
 MAX_NEWTON = 50  # ours: a bound; `tol` is meant to end training
 MAX_CONJUGATE = 100  # ours: a bound; `FORCING` is meant to end a step
 FORCING = 0.1  # liblinear's: a Newton equation is solved until a tenth of the gradient is left

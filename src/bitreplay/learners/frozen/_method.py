@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from bitreplay.data import Samples
     from bitreplay.learners.frozen._adapter import FrozenLearner
 
-__all__ = ["FeatureSource", "Features", "FrozenMethod", "Labels"]
-
 Features = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
 

@@ -28,8 +28,6 @@ from bitreplay.learners.frozen._architectures import Architecture, make_replay
 from bitreplay.learners.frozen._method import Features, FeatureSource, FrozenMethod, Labels
 from bitreplay.memory import BinaryMemory, Label, Prior
 
-__all__ = ["MemoryAndHead", "OnBits"]
-
 CODE = "code"  # what a state calls its binarizer
 
 

@@ -20,8 +20,6 @@ from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._held_out import hold_out
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 
-__all__ = ["RandomRidge"]
-
 ROWS = 4096  # samples that are widened at once
 RIDGES = 10.0 ** np.arange(-3, 0.1, 0.5)  # ours: times the mean diagonal of the Gram matrix; RanPAC: decades
 

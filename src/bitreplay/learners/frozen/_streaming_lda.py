@@ -20,8 +20,6 @@ from bitreplay.learners.frozen._linear import linear_scores
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means, running_means
 
-__all__ = ["StreamingLDA"]
-
 
 @dataclass(kw_only=True, eq=False)
 class StreamingLDA(FrozenMethod):
