@@ -1,7 +1,4 @@
-"""Where networks run: devices by name, checked for availability.
-
-Alongside the flow images → features → bits → memory/head → class: used by encoders and trained networks.
-"""
+"""Where networks run: devices by name, checked for availability."""
 
 from __future__ import annotations
 

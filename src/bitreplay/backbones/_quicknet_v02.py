@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from bitreplay._floor.arguments import check_positive
+from bitreplay._floor.arguments import integer
 from bitreplay._floor.folders import DATA, data_root
 from bitreplay.backbones._quicknet import CLIP, Average, ResidualBlock, SameConv2d
 from bitreplay.backbones._tapped import TappedNetwork
@@ -80,7 +80,7 @@ class QuickNetV02(TappedNetwork):
             raise InputError(f"tap must be one of the last section's convolutions, 1 to {blocks[3]}; got {tap!r}")
         if not isinstance(image_size, int) or image_size < 32 or image_size % 32:
             raise InputError(f"image_size must be a positive multiple of 32; got {image_size!r}")
-        check_positive(n_classes=n_classes)
+        integer("n_classes", n_classes, 1)
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=_stem(width))
         channels = width
         for section, count in enumerate(blocks, start=1):

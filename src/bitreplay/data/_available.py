@@ -1,7 +1,4 @@
-"""Which data sets are available, where they come from, and how to get the others: printed by `bitreplay data`.
-
-It precedes the flow **images** → features → bits → memory/head → class: what can be loaded.
-"""
+"""Which data sets are available, where they come from, and how to get the others: printed by `bitreplay data`."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _check_sizes(sizes: Sequence[int], n_classes: int) -> tuple[int, ...]:
 
 
 def describe_sizes(sizes: Sequence[int]) -> str:
-    """Sizes in the usual notation.
+    """Sizes in the usual notation, task 0 separate.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""export_c: a trained model as a folder of C99 sources, from features or pixels to the class.
-
-The last step of the flow, out of Python: the sources in the folder compile without this library.
-"""
+"""export_c: a trained model as a folder of C99 sources, from features or pixels to the class."""
 
 from __future__ import annotations
 
@@ -21,7 +18,6 @@ from bitreplay.device._model import DeviceModel, HeadName
 from bitreplay.device._render import is_name
 from bitreplay.device._selftest import IMAGES, Embeddings, selftest_source
 from bitreplay.device._sizes import Part, sizes, sizes_table
-from bitreplay.device._sources import library_folder
 from bitreplay.device._tables import model_header, model_sizes, model_source
 from bitreplay.device._thresholds import FeatureType
 from bitreplay.errors import InputError
@@ -192,3 +188,14 @@ def _embeddings(network: nn.Module | None, device: DeviceModel) -> Embeddings | 
     bits = pack_network(network)(images)
     assert isinstance(bits, PackedBits)  # it ends with a sign
     return Embeddings(images, bits)
+
+
+def library_folder() -> Path:
+    """The folder of the C library, for compiling it yourself.
+
+    Examples
+    --------
+    >>> sorted(path.name for path in library_folder().glob("*.h"))
+    ['bitreplay.h', 'bitreplay_internal.h']
+    """
+    return Path(__file__).parent / "c"

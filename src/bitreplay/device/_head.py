@@ -1,9 +1,8 @@
 """IntegerHead: the closed form, its linear part, or a linear classifier, with weights of a few bits.
 
-In the flow images → features → bits → memory/**head → class** it decides between fixed classes, from weights that were
-computed in floating point. A row of weights is integers of 2 to 8 bits with one scale; a class's score is the
-product of its first row with the bits plus the squares of the products of its other rows. `bitreplay_head_scores`
-computes the same, bit for bit.
+It decides between fixed classes, from weights that were computed in floating point. A row of weights is integers of 2
+to 8 bits with one scale; a class's score is the product of its first row with the bits plus the squares of the products
+of its other rows. `bitreplay_head_scores` computes the same, bit for bit.
 """
 
 from __future__ import annotations

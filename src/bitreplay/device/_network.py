@@ -1,8 +1,7 @@
 """DeviceNetwork: a fully binary network as on a device, layer by layer.
 
-In the flow **images → features → bits** → memory/head → class it goes from pixels to a packed embedding with XOR,
-popcount and comparisons. It computes the same as :func:`bitreplay.nn.pack_network`; here are the weights and limits in
-the order of `bitreplay_network.c`.
+It goes from pixels to a packed embedding with XOR, popcount and comparisons. It computes the same as
+:func:`bitreplay.nn.pack_network`; here are the weights and limits in the order of `bitreplay_network.c`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Integer thresholds: the binarizer for integer features, as quantised networks and sensors produce them.
 
-In the flow images → **features → bits** → memory/head → class a float threshold becomes the integer that gives the
-same bits. A feature x of a quantised network represents ``scale * (x - zero_point)``.
+A float threshold becomes the integer that gives the same bits. A feature x of a quantised network represents
+``scale * (x - zero_point)``.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, number, one_of
 from bitreplay.binarizers import Binarizer, Native, Thermometer
 from bitreplay.bits import PackedBits, pack
 from bitreplay.errors import InputError
@@ -72,10 +72,8 @@ class IntegerThresholds:
         scale, zero_point : float, int
             What an integer x represents: ``scale * (x - zero_point)``.
         """
-        if feature_type not in get_args(FeatureType):
-            raise InputError(f"feature_type must be one of {', '.join(get_args(FeatureType))}; got {feature_type!r}")
-        if not isinstance(scale, int | float) or not 0 < scale < math.inf:
-            raise InputError(f"scale must be a positive number; got {scale!r}")
+        one_of("feature_type", feature_type, FeatureType)
+        scale = number("scale", scale, above=0)
         zero_point = integer("zero_point", zero_point)
         n_features = integer("n_features", n_features, 1)
         floats, strictly = _float_thresholds(binarizer, n_features)

@@ -6,11 +6,12 @@ A result read years later says what it was made with, not what reads it.
 from __future__ import annotations
 
 import datetime
+import os
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bitreplay._floor.machine import machine_in_words
 from bitreplay._version import __version__
 from bitreplay.errors import InputError
 
@@ -44,7 +45,8 @@ class Provenance:
     @classmethod
     def now(cls) -> Provenance:
         """The provenance of a result made here and now."""
-        return cls(__version__, datetime.date.today().isoformat(), machine_in_words())
+        machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+        return cls(__version__, datetime.date.today().isoformat(), machine)
 
     def longer(self, seconds: float) -> Provenance:
         """The same with this many more seconds."""

@@ -12,10 +12,10 @@ from bitreplay.data import advice, local_folder
 from bitreplay.errors import InputError
 from bitreplay.evaluation import RunResult
 from bitreplay.experiments._difference import difference
-from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request
+from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request, Scale
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._verdict import Verdict, all_hold
-from bitreplay.runs import Scale, Setting
+from bitreplay.runs import Setting
 
 # Memory in bits is E * D * n_c for the first three, K * D * n_c * q for the others; the paper's 4.0 Mbit means q = 32.
 ROWS = {  # final accuracy in table 5

@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bitreplay._pages.numbers import bits, duration, points
 from bitreplay.experiments._verdict import Verdict, holm
-from bitreplay.runs import RunFolder, Scale, Setting, Specification, compare_learners
+from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Scale = Literal["cpu", "full", "paper"]
 Cell = str | int | float | None
 
 

@@ -16,9 +16,9 @@ from bitreplay._pages.look import COLOURS, GRID, LOOK, MARKERS, PAPER, figure, h
 from bitreplay._pages.methods import gather
 from bitreplay._pages.numbers import bits as in_bits
 from bitreplay._pages.words import setting_in_words
-from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
+from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding
-from bitreplay.runs import Scale, Setting
+from bitreplay.runs import Setting
 
 EXEMPLARS = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # E: "ranging from 1 to 500"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32)  # q of K = 1: "from 1 to 32"

@@ -10,8 +10,8 @@ from typing import Any
 
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.errors import InputError
-from bitreplay.experiments._experiment import Request
-from bitreplay.runs import Scale, Setting, content_hash, untrained_seconds
+from bitreplay.experiments._experiment import Request, Scale
+from bitreplay.runs import Setting, content_hash, untrained_seconds
 from bitreplay.training import TrainedNetwork
 
 PAPER = {"dataset": "cifar100", "tasks": 10, "encoder": "resnet18", "preset": "paper"}  # sec. 4.1

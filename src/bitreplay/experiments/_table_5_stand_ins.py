@@ -21,11 +21,10 @@ from bitreplay.backbones import missing_v02
 from bitreplay.data import advice, local_folder
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
-from bitreplay.experiments._difference import Difference, Floats, View, difference_of
-from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
-from bitreplay.experiments._thinned import thinned
+from bitreplay.experiments._difference import Difference, Floats, View, difference_of, thinned
+from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._verdict import Verdict
-from bitreplay.runs import Scale, Setting
+from bitreplay.runs import Setting
 
 Measured = Mapping[tuple[str, str], Sequence[MethodRuns]]  # by name of the part and row: one for every class order
 

@@ -14,11 +14,11 @@ import numpy as np
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of
-from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
+from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._published import EIGHT, ONE, published
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.runs import Scale, Setting
+from bitreplay.runs import Setting
 
 CLOSED_FORM, RIVAL, SIMPLEST = "GBM", "FeTrIL", "NearestMean"
 LEARNERS = (ONE, EIGHT, CLOSED_FORM, RIVAL, SIMPLEST)

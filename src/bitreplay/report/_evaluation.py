@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +13,7 @@ import numpy.typing as npt
 
 from bitreplay._floor.files import write_text
 from bitreplay._pages.document import document
+from bitreplay._pages.numbers import csv_text
 from bitreplay._words import printable
 from bitreplay.errors import InputError
 
@@ -104,7 +103,8 @@ def write_evaluation(confusion: Confusion, folder: Path, title: str, about: Mapp
         _about(about),
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "confusion.csv", _csv(confusion))
+    table = [[name, *map(int, row)] for name, row in zip(confusion.names, confusion.counts, strict=True)]
+    write_text(folder / "confusion.csv", csv_text([["true class", *confusion.names], *table]))
     write_text(folder / "report.html", document(printable(title, keep=""), parts))
     return folder / "report.html"
 
@@ -128,11 +128,3 @@ def _about(about: Mapping[str, Any]) -> str:
         for name, value in about.items()
     )
     return f'<div class="scroll"><table class="configuration"><tbody>{rows}</tbody></table></div>'
-
-
-def _csv(confusion: Confusion) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["true class", *confusion.names])
-    writer.writerows([name, *map(int, row)] for name, row in zip(confusion.names, confusion.counts, strict=True))
-    return text.getvalue()

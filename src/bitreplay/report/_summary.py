@@ -11,7 +11,8 @@ from typing import Any
 
 from bitreplay import metrics
 from bitreplay._floor.files import write_text
-from bitreplay._pages.methods import MEASURES, gather, tasks_in_words
+from bitreplay._pages.methods import MEASURES, gather
+from bitreplay.data import describe_sizes
 from bitreplay.evaluation import RunResult, made_in_words
 
 WRITTEN = ("average", "final", "harmonic_mean", "forgetting", "memory_bits", "working_set_bits", "seconds")
@@ -61,7 +62,7 @@ def write_summary(
     content = {
         "command": "bitreplay " + shlex.join(command),
         "made": made_in_words(run.history for run in runs),
-        "tasks": tasks_in_words(methods[0].task_sizes),
+        "tasks": describe_sizes(methods[0].task_sizes),
         "setting": {name: value for name, value in setting.items() if value is not None},
         **more,
         "methods": rows,

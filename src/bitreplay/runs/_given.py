@@ -1,7 +1,7 @@
 """Encoders of trained networks: the network of which stage, with its own thresholds or without.
 
-In the flow images → **features → bits** → memory/head → class it decides whose thresholds make the bits: those that the
-network was trained with or, if they are dropped, those that every learner calibrates on task 0.
+It decides whose thresholds make the bits: those that the network was trained with or, if they are dropped, those that
+every learner calibrates on task 0.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is kept of a class, to be looked at: its prototypes as small images of bits. There is no photograph to show.
-
-images → features → bits → **memory**/head → class.
-"""
+"""What is kept of a class, to be looked at: its prototypes as small images of bits. There is no photograph to show."""
 
 from __future__ import annotations
 

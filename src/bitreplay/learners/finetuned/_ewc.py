@@ -21,7 +21,6 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from bitreplay._floor.arguments import integer, number, one_of
-from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
@@ -118,9 +117,7 @@ class EWC(FineTunedLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         number("strength", self.strength, 0)
-        number("old_share", self.old_share, 0)
-        if self.old_share > 1:
-            raise InputError(f"old_share must lie between 0 and 1; got {self.old_share!r}")
+        number("old_share", self.old_share, 0, 1)
         number("clip", self.clip, above=0)
         integer("fisher_samples", self.fisher_samples, 1)
         one_of("outputs", self.outputs, Outputs)

@@ -14,16 +14,14 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
-from bitreplay._floor.arguments import number
+from bitreplay._floor.arguments import number, truth
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Thermometer
 from bitreplay.bits import PackedBits
 from bitreplay.data import Samples, Task
-from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState, head_of, state_content, state_from_content
 from bitreplay.heads import VERSION as HEADS_VERSION
-from bitreplay.learners._learner import Arrays
-from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners._learner import Arrays, from_text, to_text
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._pass import PASS_RECIPE, feature_distance
@@ -127,8 +125,7 @@ class TrainableGBM(FineTunedLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         number("distillation_weight", self.distillation_weight, 0)
-        if not isinstance(self.follow, bool):  # a word such as "no" would mean yes
-            raise InputError(f"follow must be true or false; got {self.follow!r}")
+        truth("follow", self.follow)
         self.thermometer = Thermometer(self.p)
         self.core = GBMOptions(self.prototypes, self.bits, self.head, calibrate=False)
         self.state: GBMState | None = None

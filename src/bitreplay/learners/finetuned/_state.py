@@ -13,8 +13,7 @@ import torch
 
 from bitreplay.backbones import Preprocessing
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays
-from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners._learner import Arrays, from_text, to_text
 from bitreplay.training import as_arrays
 
 if TYPE_CHECKING:
