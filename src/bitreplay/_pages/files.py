@@ -42,14 +42,7 @@ def _settle(made: Figure) -> None:
 def svg_for_page(text: str, prefix: str, description: str) -> str:
     """An SVG file's text as an element of an HTML page that follows the page's theme and width.
 
-    Parameters
-    ----------
-    text : str
-        What :func:`svg` returned.
-    prefix : str
-        Prefix of every id, because ids must differ between the figures of a page.
-    description : str
-        Text for screen readers; already escaped.
+    Ids get a `prefix`, because they must differ between the figures of a page; `description` is already escaped.
     """
     element = text[text.index("<svg") :]
     for before, after in THEME.items():

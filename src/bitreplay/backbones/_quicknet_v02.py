@@ -195,15 +195,7 @@ def _published() -> Path:
 
 
 def load_arrays(network: QuickNetV02, path: str | os.PathLike[str]) -> None:
-    """Copy the arrays of a file into a network; nothing is executed, and nothing is changed if it does not match.
-
-    Parameters
-    ----------
-    network : QuickNetV02
-        Of the file's form.
-    path : path
-        The `.npz` file.
-    """
+    """Copy the arrays of a file into a network; nothing is executed, and nothing is changed if it does not match."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}")

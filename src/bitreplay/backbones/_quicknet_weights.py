@@ -144,13 +144,8 @@ def _find(name: str) -> Path | None:
 def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
     """Copy the weights of a Keras file into the layers of a network, in their order.
 
-    Parameters
-    ----------
-    network : torch.nn.Module
-        Made of convolutions, binary convolutions, batch normalisations and linear layers, in Keras'
-        order.
-    path : path
-        The `.h5` file. Nothing is changed if it does not match.
+    It is made of convolutions, binary ones too, batch normalisations and linear layers. Nothing is changed if the file
+    does not match.
     """
     try:
         import h5py

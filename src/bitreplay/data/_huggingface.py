@@ -14,15 +14,7 @@ from bitreplay.errors import InputError
 
 
 def hub_tables(repository: str, advice: str) -> dict[str, ImageTable]:
-    """Tables of a data set on the Hub, by split; downloaded if necessary.
-
-    Parameters
-    ----------
-    repository : str
-        `"user/name"`.
-    advice : str
-        How else to get it; the end of the error message if there is no network.
-    """
+    """Tables of a data set on the Hub, by split; downloaded if necessary; `advice` says how else to get it."""
     try:
         import datasets
     except ImportError:

@@ -32,36 +32,20 @@ from bitreplay.nn import (
 
 @dataclass(frozen=True, eq=False)
 class DeviceLayer:
-    """A convolution of bits; a dense layer is one as large as its input.
+    """A convolution of bits; a dense layer is one as large as its input."""
 
-    Parameters
-    ----------
-    height, width, channels : int
-        Of the input map.
-    outputs, groups, size, stride, padding : int
-        Of the convolution.
-    pool : bool
-        Whether the best of 2 x 2 positions counts.
-    weights : ndarray of uint32, shape (outputs, words)
-        size * size * channels / groups bits each, the channels of a position side by side.
-    limits : ndarray of int16, shape (outputs,)
-        A bit is set where at most this many bits differ,
-    flips : ndarray of uint32
-        or where more do, for outputs whose bit is set here.
-    """
-
-    height: int
+    height: int  # of the input map, as the next two
     width: int
     channels: int
-    outputs: int
+    outputs: int  # of the convolution, as the next four
     groups: int
     size: int
     stride: int
     padding: int
-    pool: bool
-    weights: Words
-    limits: npt.NDArray[np.int16]
-    flips: Words
+    pool: bool  # whether the best of 2 x 2 positions counts
+    weights: Words  # (outputs, words): size * size * channels / groups bits each, channels side by side
+    limits: npt.NDArray[np.int16]  # (outputs,) a bit is set where at most this many bits differ,
+    flips: Words  # or where more do, for outputs whose bit is set here
 
     @property
     def fan_in(self) -> int:

@@ -61,16 +61,7 @@ class IntegerThresholds:
     ) -> IntegerThresholds:
         """The thresholds that set the same bits for features of another type.
 
-        Parameters
-        ----------
-        binarizer : Thermometer or Native
-            The binarizer for floats.
-        n_features : int
-            d.
-        feature_type : {"uint8", "int8", "int16", "float32"}
-            Type of the device's features.
-        scale, zero_point : float, int
-            What an integer x represents: ``scale * (x - zero_point)``.
+        An integer x represents ``scale * (x - zero_point)``.
         """
         one_of("feature_type", feature_type, FeatureType)
         scale = number("scale", scale, above=0)

@@ -48,15 +48,7 @@ REMARKS: dict[Scale, tuple[str, ...]] = {
 
 
 def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
-    """Run the table.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    options : sequence of str
-        More options for every learner, such as "min_steps=5".
-    """
+    """Run the table, with more options for every learner, such as "min_steps=5"."""
     scale = request.scale
     own = {"dataset": "core50", "tasks": TASKS, "every": EVERY[scale], "encoder": "quicknet_large"}
     setting = Setting(**{**own, **request.setting})

@@ -206,15 +206,9 @@ def difference_of(
 ) -> Difference:
     """Any statistic of histories, with all its errors.
 
-    Parameters
-    ----------
-    statistic : callable
-        Takes a view, a function from a history to the part under consideration, and returns one value per seed. It
-        must access every history through the view.
-    networks, kind
-        Where the histories come from and what is compared, as for :func:`retraining`.
-    times : float
-        How much more the statistic changes with the network than that does.
+    `statistic` takes a view, a function from a history to the part under consideration, and returns one value per seed;
+    it must access every history through the view. It changes `times` as much with the network as what was measured of
+    this `kind` (:func:`retraining`).
     """
     histories: list[History] = []
 

@@ -96,15 +96,7 @@ class _Column:
 
 
 def main_table(request: Request, learners: Sequence[str] | None = None) -> Outcome:
-    """Run the table.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    learners : sequence of str, optional
-        Run only these; they must include those that the claims are about.
-    """
+    """Run the table, or only `learners`, which must include those that the claims are about."""
     scale = request.scale
     columns = []
     for dataset, tasks in SETTINGS[scale]:

@@ -17,17 +17,7 @@ MANY = 30  # rows from which a table folds: it is the numbers behind a figure
 
 
 def experiments_page(measured: Sequence[Measured], title: str, missing: Mapping[str, str] | None = None) -> str:
-    """One self-contained HTML file.
-
-    Parameters
-    ----------
-    measured : sequence of Measured
-        What was measured, in the order of the page.
-    title : str
-        Heading of the page.
-    missing : mapping of str to str, optional
-        Why other experiments have not been run, by their names.
-    """
+    """One self-contained HTML file; `missing` says why other experiments have not been run, by their names."""
     parts = [f"<h1>{escape(title)}</h1>"]
     if len(measured) > 1:
         parts += [_overview(measured)]

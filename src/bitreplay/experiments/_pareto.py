@@ -95,17 +95,7 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
 def pareto(
     request: Request, families: Mapping[str, Sequence[str]] = FAMILIES, calibrated: Sequence[str] = CALIBRATED
 ) -> Outcome:
-    """Run all methods in all sizes.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    families : mapping of str to sequences of str
-        The learners, by their names in the figure; they must include the two that the claim is about.
-    calibrated : sequence of str
-        Learners with calibrated thresholds.
-    """
+    """Run all methods in all sizes; `families` must include the two learners that the claim is about."""
     setting = Setting(**{**network_of(request), **request.setting})
     family_of = {learner: family for family, learners in families.items() for learner in learners}
     runs = request.compare(setting, list(family_of), SEEDS)

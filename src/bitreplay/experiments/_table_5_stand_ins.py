@@ -61,17 +61,7 @@ class Plan:
 
 
 def stand_in(plans: Mapping[Scale, Plan], request: Request, options: Sequence[str] = ()) -> Outcome:
-    """Run a stand-in.
-
-    Parameters
-    ----------
-    plans : mapping of scale to Plan
-        What to run.
-    request : Request
-        Scale, seeds and output folder.
-    options : sequence of str
-        More options for every learner, such as "min_steps=5".
-    """
+    """Run a stand-in, with more options for every learner, such as "min_steps=5"."""
     plan = plans.get(request.scale, plans["cpu"])  # no network is trained: full is as cpu
     own = {**plan.setting, **request.setting}
     _require(Setting(**own))

@@ -45,15 +45,7 @@ CIFAR_REMARK = "The paper states the relative loss for TinyImageNet; here it is 
 
 
 def tasks_table(request: Request, divisions: Divisions | None = None) -> Outcome:
-    """Run the table.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    divisions : mapping of int to mapping, optional
-        Numbers of tasks, and the options of the setting that produce them, instead of T = 5, 10, 20.
-    """
+    """Run the table, for `divisions` into numbers of tasks other than T = 5, 10, 20 if they are given."""
     scale = request.scale
     one_network = scale == "cpu" or request.network is not None
     divisions = divisions or (ONE_NETWORK if one_network else DIVISIONS[scale])

@@ -72,15 +72,7 @@ REMARKS = (
 
 
 def thresholds(request: Request, points: Sequence[Bits] = POINTS) -> Outcome:
-    """Run the table.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    points : sequence of Bits
-        The rows; they must include those that the claims are about.
-    """
+    """Run the table; `points` must include those that the claims are about."""
     own = Setting(**{**network_of(request), **request.setting})
     measured: dict[Bits, MethodRuns] = {}
     for is_trained, setting in ((True, own), (False, replace(own, binarizer="calibrated"))):

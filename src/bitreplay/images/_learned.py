@@ -30,21 +30,11 @@ WIDEST = 40  # characters of a name; longer ones are cut
 
 @dataclass(frozen=True)
 class Learned:
-    """A classifier of an encoder's features, and when it learned each class.
-
-    Parameters
-    ----------
-    about : About
-        Which encoder.
-    classifier : GBMClassifier
-        Never changed from here on: to learn, a copy of it learns.
-    times : mapping of label to (int, int)
-        When samples of each class came first and last, in seconds since 1970.
-    """
+    """A classifier of an encoder's features, and when it learned each class."""
 
     about: About
-    classifier: GBMClassifier
-    times: Times
+    classifier: GBMClassifier  # never changed from here on: to learn, a copy of it learns
+    times: Times  # when samples of each class came first and last, in seconds since 1970
 
     @classmethod
     def begun(cls, about: About, classifier: GBMClassifier | None, binarizer: Binarizer | None = None) -> Learned:

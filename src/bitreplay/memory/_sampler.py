@@ -33,19 +33,7 @@ PARALLEL_ROWS = 4096  # fewer rows than this are drawn faster than threads start
 
 
 class Sampler:
-    """Draws bits from prototypes with given probabilities of choosing each.
-
-    Parameters
-    ----------
-    codes : ndarray
-        Quantised prototypes as the memory stores them.
-    bits : int
-        q.
-    n_features : int
-        D.
-    probabilities : ndarray of shape (K,)
-        Probability of drawing from each prototype.
-    """
+    """Draws bits from prototypes, as the memory stores them, with given probabilities (K,) of choosing each."""
 
     def __init__(self, codes: Codes, bits: int, n_features: int, probabilities: npt.NDArray[np.float64]) -> None:
         self.n_features = n_features

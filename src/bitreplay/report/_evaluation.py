@@ -24,13 +24,6 @@ MOST_NAMES = 60  # classes up to which the matrix is drawn with names
 class Confusion:
     """Images by true and predicted class.
 
-    Parameters
-    ----------
-    names : tuple of str
-        All classes that occur, sorted.
-    counts : int64 array (classes, classes)
-        Images by true (row) and predicted class (column).
-
     Examples
     --------
     >>> confusion = Confusion.count(["mug", "mug", "cup"], ["mug", "cup", "cup"])
@@ -40,8 +33,8 @@ class Confusion:
     (0.667, 0.5, [('cup', 1)])
     """
 
-    names: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
+    names: tuple[str, ...]  # all classes that occur, sorted
+    counts: npt.NDArray[np.int64]  # images by true (row) and predicted class (column)
 
     @classmethod
     def count(cls, truth: Sequence[str], answers: Sequence[str]) -> Confusion:

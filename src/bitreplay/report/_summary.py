@@ -23,18 +23,7 @@ def write_summary(
 ) -> None:
     """Write mean and standard deviation of every method, with what is needed to measure them again.
 
-    Parameters
-    ----------
-    runs : sequence of RunResult
-        Runs of one name and different seeds are one method.
-    path : Path
-        The JSON file.
-    setting : mapping
-        What all runs share; options that were not given are left out.
-    command : sequence of str
-        The arguments of `bitreplay`.
-    **more
-        Additional entries.
+    Options of the setting that were not given are left out; `command` are the arguments of `bitreplay`.
 
     Examples
     --------

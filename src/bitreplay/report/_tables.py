@@ -117,11 +117,6 @@ def states_csv(runs: Sequence[RunResult]) -> str:
 def terminal_table(runs: Sequence[RunResult]) -> Group:
     """The table for rich's console; it fits into 80 columns if names are short.
 
-    Parameters
-    ----------
-    runs : sequence of RunResult
-        Runs of one name and different seeds make one row.
-
     Examples
     --------
     >>> from rich.console import Console

@@ -13,11 +13,6 @@ from bitreplay.runs._setting import Setting
 class Prepared:
     """A setting's tasks, and its encoder, made on first use because it may have to be trained.
 
-    Parameters
-    ----------
-    setting : Setting
-        The setting to prepare.
-
     Examples
     --------
     >>> prepared = Prepared(Setting("digits", tasks=5))  # nothing is trained yet

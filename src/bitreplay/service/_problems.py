@@ -15,14 +15,7 @@ CLOSING = {400, 401, 403, 408, 413, 421, 503}  # what is refused before its body
 class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
     """A request that cannot be answered as asked.
 
-    Parameters
-    ----------
-    status : int
-        The status of the answer.
-    title : str
-        What kind of problem it is, the same words every time.
-    detail : str
-        What was wrong with this request, and what is expected.
+    `title` is the kind of problem, the same words every time; `detail` what was wrong here, and what is expected.
 
     Examples
     --------

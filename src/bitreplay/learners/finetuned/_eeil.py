@@ -33,15 +33,7 @@ BRIGHTNESS, CONTRAST, TRANSLATION = 63 / 255, (0.2, 1.8), 4  # incremental_train
 
 
 def distillation(logits: torch.Tensor, old_logits: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Cross-entropy between softmaxes at temperature 2, for each old task's outputs separately, summed over tasks.
-
-    Parameters
-    ----------
-    logits, old_logits : Tensor of shape (N, at least sum of sizes)
-        Of the network in training, and of the old network.
-    sizes : sequence of int
-        Outputs of the tasks to distil.
-    """
+    """Cross-entropy between softmaxes at temperature 2, for each old task's outputs separately, summed over tasks."""
     total = logits.new_zeros(())
     begin = 0
     for size in sizes:

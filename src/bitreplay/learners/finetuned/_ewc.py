@@ -37,13 +37,6 @@ def diagonal_fisher(network: GrowingNetwork, pixels: torch.Tensor) -> dict[str, 
 
     One gradient per sample: the square of a batch's mean gradient is a different quantity. The network must be in
     evaluation mode, or samples would influence each other.
-
-    Parameters
-    ----------
-    network : GrowingNetwork
-        Backbone and head.
-    pixels : Tensor
-        Normalised images (N, C, H, W).
     """
     names = [name for name, _ in network.backbone.named_parameters()]
     total = [torch.zeros_like(value) for value in network.backbone.parameters()]

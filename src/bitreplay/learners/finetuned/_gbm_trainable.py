@@ -40,10 +40,7 @@ Rates = npt.NDArray[np.float64]
 def flip_rates(before: npt.ArrayLike, after: npt.ArrayLike) -> tuple[Rates, Rates]:
     """How often each bit that was set is cleared, and how often each that was clear is set.
 
-    Parameters
-    ----------
-    before, after : array-like of 0 and 1, shape (N, D)
-        Bits of the same images. If a bit was never set (or never clear), its rate is unknown and taken as 0.
+    Of a bit that was never set (or never clear), the rate is unknown and taken as 0.
 
     Examples
     --------

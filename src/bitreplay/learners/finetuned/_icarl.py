@@ -35,15 +35,6 @@ ICARL_RECIPE = Recipe(
 def icarl_loss(logits: torch.Tensor, targets: torch.Tensor, old_logits: torch.Tensor | None) -> torch.Tensor:
     """Binary cross-entropy summed over outputs: old ones against the old network's answers, new ones against the
     labels.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (N, outputs)
-        Of the network in training.
-    targets : Tensor of int64
-        Classes.
-    old_logits : Tensor of shape (N, old outputs), optional
-        Of the network before this task.
     """
     wanted = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
     if old_logits is not None:

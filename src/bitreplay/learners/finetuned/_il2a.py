@@ -47,14 +47,7 @@ def mixed_classes(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Images followed by mixtures of two classes, at most four times as many, as samples of additional classes.
 
-    Parameters
-    ----------
-    pixels, targets : Tensor
-        Images of new classes, ``n_old`` to ``n_old + n_new - 1``.
-    n_old, n_new : int
-        Numbers of classes; the pairs of new ones come after all of them.
-    generator : torch.Generator
-        For partners and shares.
+    Targets are the new classes, `n_old` to ``n_old + n_new - 1``; the pairs of new ones come after all of them.
     """
     images, classes = [pixels], [targets]
     for _ in range(MIXES):
@@ -86,16 +79,7 @@ def augmented_logits(
 
     ``logit_j = w_j mu_y + b_j + ratio/2 (w_j - w_y)^T Sigma_y (w_j - w_y)``
 
-    Parameters
-    ----------
-    means, covariances : Tensor of shape (classes, d) and (classes, d, d)
-        Of old classes, in learning order.
-    classes : Tensor of int64
-        y, old classes to give logits for.
-    weight, bias : Tensor of shape (outputs, d) and (outputs,)
-        Of the outputs.
-    ratio : float
-        The Gaussian's covariance is ``ratio`` times Sigma.
+    y are old `classes`; the covariance of their Gaussians is `ratio` times Sigma.
     """
     logits = means[classes] @ weight.T + bias
     asked, row = torch.unique(classes, return_inverse=True)
