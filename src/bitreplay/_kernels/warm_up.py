@@ -14,12 +14,7 @@ COMPILING = "compiling kernels, once per installation"
 
 
 def warm_up() -> None:
-    """Make the kernels ready; a line on the standard error says so if they have to be compiled.
-
-    Examples
-    --------
-    >>> warm_up()
-    """
+    """Make the kernels ready; a line on the standard error says so if they have to be compiled."""
     from numba.core import event
 
     class Once(event.Listener):

@@ -23,13 +23,7 @@ from bitreplay.errors import InputError
 
 @dataclass(frozen=True)
 class Backbone:
-    """The entry of a backbone.
-
-    Examples
-    --------
-    >>> BACKBONES["efficientnet_lite0"].pretrained, BACKBONES["binary_vgg"].binary
-    ('ImageNet', True)
-    """
+    """The entry of a backbone."""
 
     build: Callable[..., nn.Module]
     preprocessing: Preprocessing  # what it expects unless it is trained on other images

@@ -15,14 +15,7 @@ from bitreplay.errors import BitreplayError
 
 @dataclass(frozen=True)
 class Available:
-    """A data set that can be loaded by `name`, or could be if it were here.
-
-    Examples
-    --------
-    >>> digits = available()[0]
-    >>> digits.name, digits.present, digits.classes, digits.samples
-    ('digits', True, 10, 1797)
-    """
+    """A data set that can be loaded by `name`, or could be if it were here."""
 
     name: str
     present: bool

@@ -191,11 +191,5 @@ def _embeddings(network: nn.Module | None, device: DeviceModel) -> Embeddings | 
 
 
 def library_folder() -> Path:
-    """The folder of the C library, for compiling it yourself.
-
-    Examples
-    --------
-    >>> sorted(path.name for path in library_folder().glob("*.h"))
-    ['bitreplay.h', 'bitreplay_internal.h']
-    """
+    """The folder of the C library, for compiling it yourself."""
     return Path(__file__).parent / "c"

@@ -11,13 +11,7 @@ from bitreplay.errors import FileFormatError, InputError
 
 
 class Status(IntEnum):
-    """Answers of the C library; anything other than `OK` means that nothing was changed.
-
-    Examples
-    --------
-    >>> Status.FULL
-    <Status.FULL: 3>
-    """
+    """Answers of the C library; anything other than `OK` means that nothing was changed."""
 
     OK = 0
     BAD_ARGUMENT = 1  # no samples, too many, an option out of its range, a pointer to nothing

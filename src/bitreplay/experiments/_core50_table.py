@@ -12,7 +12,7 @@ from bitreplay.data import advice, local_folder
 from bitreplay.errors import InputError
 from bitreplay.evaluation import RunResult
 from bitreplay.experiments._difference import difference
-from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request, Scale
+from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.runs import Setting
@@ -34,17 +34,11 @@ TASKS = 8  # 2 + 8 x 1 categories
 EVERY = {"cpu": 20, "full": 20, "paper": 1}  # frames of a video look alike: 1 in 20 is a usual reduction
 ARCHITECTURE = {"cpu": "linear", "full": "linear", "paper": "quicknet_tail"}
 SEEDS = {"cpu": [0], "full": [0, 1, 2], "paper": [0, 1, 2]}
-REMARKS: dict[Scale, tuple[str, ...]] = {
-    "cpu": (
-        "1 frame in 20, and G is a linear layer instead of QuickNet's last 14 layers: retraining those needs a GPU.",
-        "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 "
-        "and a threshold per feature at its median in task 0.",
-    ),
-    "paper": (
-        "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 "
-        "and a threshold per feature at its median in task 0.",
-    ),
-}
+SMALLER = "1 frame in 20, and G is a linear layer instead of QuickNet's last 14 layers: retraining those needs a GPU."
+NOT_SAID = (
+    "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 and a "
+    "threshold per feature at its median in task 0."
+)
 
 
 def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
@@ -60,7 +54,7 @@ def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
     results = [run.result() for run in runs]
     published = {name: ROWS[row] for name, row in names.items() if row in ROWS}
     table = methods_table(results, "core50", "CORe50, 2 + 8 x 1 categories; published: final accuracy", published)
-    remarks = REMARKS.get(scale, REMARKS["cpu"])
+    remarks = [*([] if scale == "paper" else [SMALLER]), NOT_SAID]
     return Outcome([table], claims=_claims(results, {row: name for name, row in names.items()}), remarks=remarks)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import difference, difference_of
@@ -51,11 +51,8 @@ def curves_figure(request: Request, **options: Any) -> Outcome:
     """Run all methods, and one of them again to record its training, with `options` if the runs have any."""
     setting = Setting(**{**network_of(request), **request.setting})
     names = {text: name for name, text in METHODS.items()}
-    runs = request.compare(setting, list(names), SEEDS)
-    methods = {
-        names[method.name]: replace(method, name=names[method.name])
-        for method in gather([run.result() for run in runs])
-    }
+    found = request.methods(setting, names, SEEDS)
+    methods = {names[text]: replace(method, name=names[text]) for text, method in found.items()}
     epochs = watch_training(Prepared(setting), 8, methods[BEST].seeds[0], **options)
     first = replace(methods[BEST], seeds=methods[BEST].seeds[:1], histories=methods[BEST].histories[:1])
     ours = [methods[name] for name in (BEST, SINGLE, "GBM closed form")]

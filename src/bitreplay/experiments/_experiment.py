@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay._pages.numbers import bits, duration, points
 from bitreplay.experiments._verdict import Verdict, holm
 from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
@@ -97,6 +98,11 @@ class Request:
             for runs, seed in grid
         ]
 
+    def methods(self, setting: Setting, learners: Iterable[str], seeds: Sequence[int]) -> dict[str, MethodRuns]:
+        """The same, by learner: what was measured of each with all its seeds."""
+        runs = self.compare(setting, list(learners), seeds)
+        return {method.name: method for method in gather([run.result() for run in runs])}
+
 
 @dataclass(frozen=True)
 class Table:
@@ -137,16 +143,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, its file name without suffix, and what it shows.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure()
-    >>> _ = figure.subplots().plot([5, 7, 9], [0.95, 0.93, 0.91])
-    >>> Drawing(figure, "curve", "Accuracy after every task.").name  # curve.svg and curve.png
-    'curve'
-    """
+    """A figure, its file name without suffix, and what it shows."""
 
     figure: Figure
     name: str
@@ -155,14 +152,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was measured, and whether the claim holds.
-
-    Examples
-    --------
-    >>> claim = Claim("8 prototypes are better than 1", "+1.2 points (95 %: +0.7 to +1.7)", Verdict(True, p=0.01))
-    >>> f"{claim.paper}: {claim.measured}", claim.holds
-    ('8 prototypes are better than 1: +1.2 points (95 %: +0.7 to +1.7)', True)
-    """
+    """What the paper says, what was measured, and whether the claim holds."""
 
     paper: str
     measured: str

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from bitreplay import metrics
 from bitreplay._pages.look import BOUND, COLOURS, FAINT, INK, LOOK, MARKERS, PAPER, bits_scale, figure, heading, quiet
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
@@ -98,11 +98,9 @@ def pareto(
     """Run all methods in all sizes; `families` must include the two learners that the claim is about."""
     setting = Setting(**{**network_of(request), **request.setting})
     family_of = {learner: family for family, learners in families.items() for learner in learners}
-    runs = request.compare(setting, list(family_of), SEEDS)
-    points = [Point(family_of[method.name], method) for method in gather([run.result() for run in runs])]
-    runs = request.compare(replace(setting, binarizer="calibrated"), calibrated, SEEDS)
-    for method in gather([run.result() for run in runs]):
-        points.append(Point(CALIBRATED_FAMILY, replace(method, name=method.name + CALIBRATED_NAME)))
+    points = [Point(family_of[name], method) for name, method in request.methods(setting, family_of, SEEDS).items()]
+    for name, method in request.methods(replace(setting, binarizer="calibrated"), calibrated, SEEDS).items():
+        points.append(Point(CALIBRATED_FAMILY, replace(method, name=name + CALIBRATED_NAME)))
     competing = [point for point in points if point.method.bound is None]
     best = front([point.memory for point in competing], [point.accuracy for point in competing])
     on_front = [point for point, is_best in zip(competing, best, strict=True) if is_best]

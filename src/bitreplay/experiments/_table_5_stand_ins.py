@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.backbones import missing_v02
 from bitreplay.data import advice, local_folder
 from bitreplay.errors import InputError
@@ -69,9 +69,8 @@ def stand_in(plans: Mapping[Scale, Plan], request: Request, options: Sequence[st
     for part in plan.parts:
         names = {",".join([row, *part.options, *options]): row for row in part.rows}
         for order in plan.orders:
-            runs = request.compare(Setting(**{**own, "order": order}), list(names), part.seeds)
-            for method in gather([run.result() for run in runs]):
-                measured.setdefault((part.words, names[method.name]), []).append(method)
+            for name, method in request.methods(Setting(**{**own, "order": order}), names, part.seeds).items():
+                measured.setdefault((part.words, names[name]), []).append(method)
     claims = [claim for part in plan.parts for claim in _claims(plan, part, measured)]
     return Outcome([_table(plan, measured)], claims=claims, remarks=plan.remarks)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._networks import network_of
@@ -54,8 +54,8 @@ def tasks_table(request: Request, divisions: Divisions | None = None) -> Outcome
         own = {**network_of(request), "dataset": dataset, **request.setting}
         measured: dict[tuple[str, int], MethodRuns] = {}
         for tasks, division in divisions.items():
-            runs = request.compare(Setting(**{**own, **division}), LEARNERS, SEEDS)
-            measured |= {(method.name, tasks): method for method in gather([run.result() for run in runs])}
+            found = request.methods(Setting(**{**own, **division}), LEARNERS, SEEDS)
+            measured |= {(name, tasks): method for name, method in found.items()}
         tables.append(_table(dataset, measured, list(divisions)))
         claims += _claims(dataset, measured, min(divisions), max(divisions))
     remarks = [
