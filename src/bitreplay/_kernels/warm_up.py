@@ -9,7 +9,7 @@ import importlib
 import sys
 from typing import Any
 
-KERNELS = tuple(f"bitreplay._kernels.{name}" for name in ("products", "starts", "e_step", "m_step", "em", "sampler"))
+KERNELS = tuple(f"bitreplay._kernels.{name}" for name in ("products", "e_step", "m_step", "em", "sampler"))
 COMPILING = "compiling kernels, once per installation"
 
 

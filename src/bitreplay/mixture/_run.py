@@ -105,7 +105,7 @@ def starts(
     likelihoods by less than half a percent either way (benchmarks/starts.py), and drawing it would take a tenth of a
     fit.
     """
-    from bitreplay._kernels.starts import write_starts  # compiled on first use
+    from bitreplay._kernels.em import write_starts  # compiled on first use
 
     n_features = len(centroid)
     shape = (n, -(-n_components // LANES), -(-n_features // WORD) * WORD, LANES)
