@@ -6,14 +6,12 @@ It goes from pixels to a packed embedding with XOR, popcount and comparisons. It
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from bitreplay.device._records import Words
 from bitreplay.errors import InputError
@@ -21,11 +19,10 @@ from bitreplay.nn import (
     BinaryConv2d,
     BinaryLinear,
     Comparison,
-    Gain,
-    LearnableThreshold,
-    Sign,
     ThermometerConv2d,
     fold,
+    following,
+    leaves,
     pixel_thresholds,
 )
 
@@ -106,7 +103,7 @@ class DeviceNetwork:
     @classmethod
     def of_module(cls, network: nn.Module, image_size: int) -> DeviceNetwork:
         """The layers of a trained network such as :class:`bitreplay.backbones.BinaryVGG`, for square images."""
-        modules = list(_leaves(network))
+        modules = list(leaves(network))
         if not modules or not isinstance(modules[0], ThermometerConv2d):
             raise InputError("a network for a device must start with a ThermometerConv2d, as BinaryVGG does")
         first = modules[0]
@@ -119,7 +116,11 @@ class DeviceNetwork:
                 continue
             if not isinstance(module, BinaryConv2d | BinaryLinear):
                 raise InputError(f"{type(module).__name__} as module {at} is not supported on a device")
-            at, pool, comparison = _following(modules, at)
+            at, pool, before_sign, gives_bits = following(modules, at)
+            if not gives_bits:
+                raise InputError("in a network for a device, a Sign must follow every binary layer; found none")
+            channels = module.out_channels if isinstance(module, BinaryConv2d) else module.out_features
+            comparison = fold(before_sign, channels)
             layers.append(_layer(module, shape, layers[-1].outputs if layers else 0, pool, comparison))
             shape = layers[-1].out_shape
         if shape != (1, 1):
@@ -147,31 +148,6 @@ class DeviceNetwork:
     def size_bits(self) -> int:
         """Bits of all layers in flash, with the table of pixels."""
         return sum(layer.size_bits for layer in self.layers) + 8 * 256
-
-
-def _leaves(network: nn.Module) -> Iterator[nn.Module]:
-    if isinstance(network, nn.Sequential):
-        for module in network:
-            yield from _leaves(module)
-    elif not isinstance(network, nn.Identity | nn.Dropout):
-        yield network
-
-
-def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, Comparison]:
-    """Where the next layer is, whether maps are pooled before, and what sums are compared with."""
-    layer = modules[at]
-    channels = layer.out_channels if isinstance(layer, BinaryConv2d) else getattr(layer, "out_features", 0)
-    at += 1
-    pool = at < len(modules) and isinstance(modules[at], nn.MaxPool2d)
-    at += pool
-    before_sign = None
-    if at < len(modules) and isinstance(modules[at], _BatchNorm | Gain | LearnableThreshold):
-        before_sign = modules[at]
-        at += 1
-    if at == len(modules) or not isinstance(modules[at], Sign):
-        found = type(modules[at]).__name__ if at < len(modules) else "nothing"
-        raise InputError(f"in a network for a device, a Sign must follow every binary layer; found {found}")
-    return at + 1, pool, fold(before_sign, channels)
 
 
 def _layer(

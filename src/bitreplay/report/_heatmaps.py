@@ -1,4 +1,4 @@
-"""Two maps of one method: accuracy by state and task, and the final confusion matrix."""
+"""Maps: a method's accuracy by state and task, its final confusion matrix, and that of a model on photographs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders of trained networks: the network of which stage, with its own thresholds or without.
+"""Encoders of trained networks: which of a training's networks, with its own thresholds or without them.
 
 It decides whose thresholds make the bits: those that the network was trained with or, if they are dropped, those that
 every learner calibrates on task 0.

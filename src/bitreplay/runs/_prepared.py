@@ -1,4 +1,4 @@
-"""Prepared: what learners need to run, with a setting's tasks, and an encoder or a network to train."""
+"""Prepared: what learners need to run: a setting's tasks, and an encoder or a network to train."""
 
 from __future__ import annotations
 
