@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bitreplay._floor.arguments import number
 from bitreplay._version import __version__
 from bitreplay.errors import InputError
 
@@ -38,9 +39,7 @@ class Provenance:
     def __post_init__(self) -> None:
         if not all(isinstance(word, str) for word in (self.version, self.date, self.machine)):
             raise InputError(f"version, date and machine must be text; got {self!r}")
-        number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
-        if not number or not 0 <= self.seconds < float("inf"):
-            raise InputError(f"seconds must be a duration of at least 0; got {self.seconds!r}")
+        number("seconds", self.seconds, 0)
 
     @classmethod
     def now(cls) -> Provenance:

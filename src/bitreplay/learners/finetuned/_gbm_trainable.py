@@ -7,7 +7,7 @@ and the prototypes follow it: how often each bit flips is measured on the new ta
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,8 @@ from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._pass import PASS_RECIPE, feature_distance
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
+from bitreplay.learners.frozen._gbm import HeadName
 from bitreplay.memory import BinaryMemory, Label
-
-HeadName = Literal["closed_form", "replay", "bayes"]
 
 STE_SHARE = 0.25  # ours: the last quarter of task 0's epochs has the thermometer in (sec. 3.3, phase 2)
 STE_RATE = 0.1  # ours: at a tenth of the learning rate, as in the preset "paper" for a frozen backbone
