@@ -26,15 +26,6 @@ FeatureType = Literal["uint8", "int8", "int16", "float32"]
 class IntegerThresholds:
     """Bit ``p * i + j`` is set where feature i is greater than threshold j; :meth:`of_binarizer` makes it.
 
-    Parameters
-    ----------
-    feature_type : {"uint8", "int8", "int16", "float32"}
-        Type of the device's features.
-    inputs : int
-        d, features.
-    values : ndarray of int32, or float32, shape (d, p), or (1, p) where all features share them
-        Thresholds; integers may lie one below the range of features, so that a bit is always set.
-
     Examples
     --------
     >>> thermometer = Thermometer(p=2)  # thresholds 1/2 and 1, reached when equal
@@ -46,8 +37,8 @@ class IntegerThresholds:
     """
 
     feature_type: FeatureType
-    inputs: int
-    values: npt.NDArray[Any]
+    inputs: int  # d, features
+    values: npt.NDArray[Any]  # (d, p), or (1, p) if shared; integers may lie one below the range: always set
 
     @classmethod
     def of_binarizer(

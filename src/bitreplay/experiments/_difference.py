@@ -33,19 +33,6 @@ ROUNDING = 1e-9  # of numbers that are equal
 class Difference:
     """A difference of accuracies as shares, with its error.
 
-    Parameters
-    ----------
-    values : sequence of float
-        One for each seed; values of the same seed are averaged first, because they are not independent.
-    test_error : float
-        Standard error due to the finite test set, common to all seeds.
-    n_parts : float
-        Parts of the test set used to estimate this error.
-    network : Noise
-        Standard error due to the training of the network, common to all seeds.
-    over, sampled : str
-        What there is one value for, and what the test error comes from.
-
     Examples
     --------
     >>> str(Difference([0.010, 0.012, 0.014])), Difference([0.010, 0.012, 0.014]).verdict.holds
@@ -55,12 +42,12 @@ class Difference:
     ('seeds', 'network')
     """
 
-    values: Sequence[float]
-    test_error: float = 0.0
-    n_parts: float = PARTS
-    network: Noise = NOTHING
-    over: str = "seeds"
-    sampled: str = "test samples"
+    values: Sequence[float]  # one per seed; values of one seed are averaged first, as they are not independent
+    test_error: float = 0.0  # standard error due to the finite test set, common to all seeds
+    n_parts: float = PARTS  # of the test set that this error was estimated from
+    network: Noise = NOTHING  # due to the training of the network, common to all seeds
+    over: str = "seeds"  # what there is one value for
+    sampled: str = "test samples"  # what the test error comes from
 
     @property
     def mean(self) -> float:

@@ -28,26 +28,6 @@ Cell = str | int | float | None
 class Request:
     """How to run an experiment.
 
-    Parameters
-    ----------
-    scale : {"cpu", "full", "paper"}
-        Reduced to fit two cores; the paper's network with a short schedule; or as in the paper.
-    output : Path
-        Folder for the runs.
-    seeds : sequence of int, optional
-        Seeds of the learners; by default the experiment's own.
-    n_jobs : int
-        Processes on this machine, -1 for one per core.
-    download : bool
-        Fetch published weights that are missing. Data sets are never fetched.
-    setting : mapping
-        Options of :class:`bitreplay.runs.Setting` that replace the experiment's own: other data, another encoder.
-    on_run : callable, optional
-        Called with every run as it ends.
-    network : Path, optional
-        A folder of `bitreplay train` that stands for the network of the scale. Nothing is trained then, and what needs
-        other networks is left out.
-
     Examples
     --------
     >>> request = Request("cpu", Path("runs"), seeds=[0, 1], setting={"dataset": "digits"})
@@ -55,14 +35,14 @@ class Request:
     'small_cnn'
     """
 
-    scale: Scale
-    output: Path
-    seeds: Sequence[int] | None = None
-    n_jobs: int = 1
-    download: bool = False
-    setting: Mapping[str, Any] = field(default_factory=dict)
-    on_run: Callable[[RunFolder], None] | None = None
-    network: Path | None = None
+    scale: Scale  # reduced to fit two cores; the paper's network with a short schedule; or as in the paper
+    output: Path  # folder for the runs
+    seeds: Sequence[int] | None = None  # of the learners; by default the experiment's own
+    n_jobs: int = 1  # processes on this machine, -1 for one per core
+    download: bool = False  # fetch published weights that are missing; data sets are never fetched
+    setting: Mapping[str, Any] = field(default_factory=dict)  # options of Setting that replace the experiment's own
+    on_run: Callable[[RunFolder], None] | None = None  # called with every run as it ends
+    network: Path | None = None  # of `bitreplay train`, for that of the scale; what needs others is left out
     runs: list[RunFolder] = field(default_factory=list, repr=False)  # all requested so far,
     waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
@@ -168,17 +148,6 @@ class Claim:
 class Outcome:
     """The results of an experiment.
 
-    Parameters
-    ----------
-    tables : sequence of Table
-        The numbers, including those behind the drawings.
-    drawings : sequence of Drawing
-        The figures.
-    claims : sequence of Claim
-        The paper's claims with a verdict, corrected for testing all of them together.
-    remarks : sequence of str
-        What differs from the paper, and what is needed to interpret the numbers.
-
     Examples
     --------
     >>> table = Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])
@@ -188,10 +157,10 @@ class Outcome:
     ([['1', '62.0'], ['8', '66.0']], True)
     """
 
-    tables: Sequence[Table]
+    tables: Sequence[Table]  # the numbers, including those behind the drawings
     drawings: Sequence[Drawing] = ()
-    claims: Sequence[Claim] = ()
-    remarks: Sequence[str] = ()
+    claims: Sequence[Claim] = ()  # the paper's, with verdicts corrected for testing all of them together
+    remarks: Sequence[str] = ()  # what differs from the paper, and what is needed to interpret the numbers
 
     def __post_init__(self) -> None:
         verdicts = holm([claim.verdict for claim in self.claims])
@@ -203,20 +172,6 @@ class Outcome:
 class Experiment:
     """A table or figure, from the paper or in addition to it.
 
-    Parameters
-    ----------
-    title : str
-        What it is.
-    shows : str
-        The question that it answers.
-    duration : mapping of scale to str
-        About how long it takes.
-    run : callable
-        Runs it.
-    networks : sequence of mappings
-        The networks that it needs, by what differs from the network of the scale
-        (:mod:`bitreplay.experiments._networks`) in their settings; none for an experiment with others.
-
     Examples
     --------
     >>> def run(request: Request) -> Outcome:
@@ -226,8 +181,8 @@ class Experiment:
     [[1, 0.62], [8, 0.66]]
     """
 
-    title: str
-    shows: str
-    duration: Mapping[Scale, str]
+    title: str  # what it is
+    shows: str  # the question that it answers
+    duration: Mapping[Scale, str]  # about how long it takes
     run: Callable[[Request], Outcome]
-    networks: Sequence[Mapping[str, Any]] = ()
+    networks: Sequence[Mapping[str, Any]] = ()  # those it needs, by what differs from the scale's
