@@ -10,6 +10,7 @@ from bitreplay.experiments._experiment import Drawing as Drawing
 from bitreplay.experiments._experiment import Experiment as Experiment
 from bitreplay.experiments._experiment import Outcome as Outcome
 from bitreplay.experiments._experiment import Request as Request
+from bitreplay.experiments._experiment import Scale as Scale
 from bitreplay.experiments._experiment import Table as Table
 from bitreplay.experiments._few_shot import FEW_SHOT
 from bitreplay.experiments._files import OUTCOME as OUTCOME

@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments._difference import Difference, Floats, View, difference, difference_of
-from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
+from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._published import EIGHT, ONE, published
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Scale, Setting
-
-__all__ = ["TASKS_TABLES", "tasks_table"]
 
 CLOSED_FORM, RIVAL, SIMPLEST = "GBM", "FeTrIL", "NearestMean"
 LEARNERS = (ONE, EIGHT, CLOSED_FORM, RIVAL, SIMPLEST)
@@ -80,8 +78,8 @@ def tasks_table(
         own = {**network, "dataset": name, **request.setting}
         measured: dict[tuple[str, int], MethodRuns] = {}
         for tasks, division in divisions.items():
-            runs = request.compare(Setting(**{**own, **division}), LEARNERS, SEEDS)
-            measured |= {(method.name, tasks): method for method in gather([run.result() for run in runs])}
+            found = request.methods(Setting(**{**own, **division}), LEARNERS, SEEDS)
+            measured |= {(learner, tasks): method for learner, method in found.items()}
         tables.append(_table(name, measured, list(divisions)))
         claims += _claims(name, measured, min(divisions), max(divisions)) if encoder is None else []
     remarks = [
