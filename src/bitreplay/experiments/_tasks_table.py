@@ -20,7 +20,7 @@ from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, 
 from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._published import EIGHT, ONE, published
 from bitreplay.experiments._verdict import all_hold
-from bitreplay.runs import Scale, Setting
+from bitreplay.runs import Setting
 
 CLOSED_FORM, RIVAL, SIMPLEST = "GBM", "FeTrIL", "NearestMean"
 LEARNERS = (ONE, EIGHT, CLOSED_FORM, RIVAL, SIMPLEST)
