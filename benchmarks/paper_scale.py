@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 from bitreplay.cli import main as bitreplay
 from bitreplay.data._known import KNOWN, data_root
 from bitreplay.experiments import EXPERIMENTS
+from bitreplay.experiments._main_table import METHODS, SETTING
 from bitreplay.learners import LEARNERS
-from bitreplay.runs import COMPARISONS
 from bitreplay.training import PRESETS
 
 PER_CLASS = 6  # images: 300 of task 0 are three batches
@@ -57,10 +57,9 @@ def main(names: list[str]) -> int:
             begun = time.monotonic()
             command = ["reproduce", name, "--scale", "paper", "--seeds", "0", "--output", folder]
             if name == "table-1":
-                comparison = COMPARISONS["table-1"]["paper"]
-                setting = {**comparison.setting, "classes": 55, "base": 50, "tasks": 1}
+                setting = {**SETTING["paper"], "classes": 55, "base": 50, "tasks": 1}
                 command = ["compare", "--output", folder, *(f"--{option}={value}" for option, value in setting.items())]
-                command += ["--learners", *map(_short, comparison.learners)]
+                command += ["--learners", *map(_short, METHODS)]
             if bitreplay(command) != 0:
                 failed.append(name)
             print(f"{name}: {'failed' if name in failed else 'ran'}, {time.monotonic() - begun:.0f} s", flush=True)

@@ -136,23 +136,33 @@ def test_what_is_wrong_fails_with_a_sentence(kind, sentence):
 # ---------------------------------------------------------------------- in a package of its own
 
 
+# In one process: most of the time of several would be their imports.
+WITH_PACKAGE = """
+from bitreplay.cli import main
+from bitreplay.learners import LEARNERS
+from bitreplay.testing import check_learner
+from majority_bits import MajorityBits
+
+check_learner(MajorityBits)
+digits = "--dataset digits --sizes 5 3 2 --training.epochs 1 --training.ste_epochs 0".split()
+print(*LEARNERS, "----")
+assert main(["run", *digits, "--learner", "MajorityBits", "--learner.p", "2"]) == 0
+print("----")
+assert main(["compare", *digits, "--learners", "NearestMean", "MajorityBits:p=2"]) == 0
+"""
+
+
 def test_a_package_of_anybodys_is_installed_listed_run_compared_and_checked(tmp_path):
     site = tmp_path / "site"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     subprocess.run([*pip, "--no-build-isolation", "--no-index", "--target", site, EXAMPLE], check=True)
     environment = {**os.environ, "PYTHONPATH": str(site), "BITREPLAY_CACHE": str(tmp_path / "cache")}
 
-    def call(*words):
-        done = subprocess.run(words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    check = "from bitreplay.testing import check_learner; from majority_bits import MajorityBits as M; check_learner(M)"
-    call(sys.executable, "-c", check)
-    listed = call(sys.executable, "-c", "from bitreplay.learners import LEARNERS; print(*LEARNERS)")
+    done = subprocess.run(
+        [sys.executable, "-c", WITH_PACKAGE], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    listed, ran, compared = done.stdout.split("----")
     assert "MajorityBits" in listed.split()
-    digits = ["--dataset", "digits", "--sizes", "5", "3", "2", "--training.epochs", "1", "--training.ste_epochs", "0"]
-    bitreplay = [sys.executable, "-m", "bitreplay.cli"]
-    assert "MajorityBits" in call(*bitreplay, "run", *digits, "--learner", "MajorityBits", "--learner.p", "2")
-    compared = call(*bitreplay, "compare", *digits, "--learners", "NearestMean", "MajorityBits:p=2")
+    assert "MajorityBits" in ran
     assert "MajorityBits:p=2" in compared

@@ -1,10 +1,10 @@
-"""Words from outside, such as names of classes and files, as a terminal may show them."""
+"""Words from outside: names of classes and files as a terminal may show them, and what was probably meant."""
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
-
-__all__ = ["printable"]
+from collections.abc import Iterable
 
 # Control characters, among them the escape that begins a terminal's commands; invisible ones, among them those that
 # turn the direction of writing; and halves of characters, which cannot be written at all.
@@ -26,3 +26,16 @@ def printable(text: str, keep: str = "\n") -> str:
         else character.encode("unicode_escape", "surrogatepass").decode("ascii")
         for character in text
     )
+
+
+def hint(given: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the closest known one, ignoring case; empty if none is close.
+
+    Examples
+    --------
+    >>> hint("fetril", ["GBM", "FeTrIL"])
+    '; did you mean FeTrIL?'
+    """
+    names = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(given.lower(), names, 1)
+    return f"; did you mean {names[near[0]]}?" if near else ""

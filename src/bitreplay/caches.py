@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from bitreplay._floor.checksums import files_are_as_noted, note_files
-from bitreplay._floor.disks import naming_the_disk
-from bitreplay._floor.files import PART, part_beside, remove_stray_parts, write_text
+from bitreplay._floor.files import PART, naming_the_disk, part_beside, remove_stray_parts, write_text
 from bitreplay._floor.locks import file_lock
 from bitreplay.errors import InputError
 

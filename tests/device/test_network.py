@@ -86,10 +86,14 @@ def test_sizes_are_those_of_the_documentation() -> None:
         (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Sign()), "must end with a dense layer"),
         (
             nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Gain(1.0)),
-            "must follow every binary layer; found nothing",
+            "must follow every binary layer; found none",
         ),
-        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), nn.ReLU()), "must follow every binary layer; found ReLU"),
+        (
+            nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), nn.ReLU()),
+            "without a sign: ReLU",
+        ),
         (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), Sign(), nn.ReLU()), "ReLU as module 2 is not supported"),
+        (nn.Sequential(ThermometerConv2d(1, 4, 3, levels=3), nn.MaxPool2d(3), Sign()), "only maximum pooling of 2x2"),
     ],
 )
 def test_networks_without_a_form_for_devices_are_refused(module: nn.Module, message: str) -> None:

@@ -114,7 +114,7 @@ def test_floats_for_those_who_have_them(library: ctypes.CDLL, is_calibrated: boo
     ("arguments", "options", "message"),
     [
         ((Thermometer(2), 3, "int32"), {}, "feature_type must be one of uint8, int8, int16, float32"),
-        ((Thermometer(2), 3, "uint8"), {"scale": 0.0}, "scale must be a positive number"),
+        ((Thermometer(2), 3, "uint8"), {"scale": 0.0}, "scale must be a number above 0"),
         ((Thermometer(2), 3, "float32"), {"scale": 2.0}, "scale and zero_point are for features that are integers"),
         ((Thermometer(2), 40000, "uint8"), {}, "a device takes up to 65535 bits"),
         ((calibrated(np.zeros((4, 2))), 3, "uint8"), {}, "has thresholds for 4 features, not for 3"),

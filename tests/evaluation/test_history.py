@@ -101,7 +101,7 @@ def test_processes_can_hand_it_over(history):
         ({"memory_bits": (1, 2)}, "memory_bits needs 3 values"),
         ({"memory_bits": (1, 2, -3)}, "memory_bits must be an integer of at least 0; got -3"),
         ({"working_set_bits": (1, 2, True)}, "working_set_bits must be an integer"),
-        ({"seconds": (1, 2, float("nan"))}, "seconds must be numbers of at least 0; got nan"),
+        ({"seconds": (1, 2, float("nan"))}, "seconds must be a number of at least 0; got nan"),
         ({"learner": ""}, "learner must be a name"),
         ({"notes": {"pretrained": True}}, "notes must map text to text"),
         ({"train_count": None}, "belong together"),

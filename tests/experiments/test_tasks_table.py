@@ -9,11 +9,12 @@ from bitreplay.data._sizes import task_sizes
 from bitreplay.experiments._published import EIGHT, ONE
 from bitreplay.experiments._tasks_table import (
     CLOSED_FORM,
-    DIVISIONS,
     LEARNERS,
     LOST,
+    ONE_NETWORK,
     RIVAL,
     SIMPLEST,
+    TWO_NETWORKS,
     _claims,
     tasks_table,
 )
@@ -40,13 +41,28 @@ def test_the_table_in_miniature(small_request):
     assert metrics.final(histories[SIMPLEST, 1]) == metrics.final(histories[SIMPLEST, 4])
 
 
-def test_the_divisions_are_of_so_many_tasks_and_begin_with_the_same_network():
-    for scale, divisions in DIVISIONS.items():
-        for tasks, division in divisions.items():
-            sizes = task_sizes(100, division["tasks"], None, None, division.get("sizes"))
-            assert len(sizes) == 1 + tasks
-            assert sum(sizes) == 100
-            assert sizes[0] == (40 if scale != "cpu" and tasks == 20 else 50)
+@pytest.mark.parametrize(
+    ("divisions", "n_classes", "first"),
+    [
+        (ONE_NETWORK, 100, {5: 50, 10: 50, 20: 50}),
+        (TWO_NETWORKS, 100, {5: 50, 10: 50, 20: 40}),
+        (TWO_NETWORKS, 200, {5: 100, 10: 100, 20: 100}),  # TinyImageNet needs no second network
+    ],
+)
+def test_the_divisions_are_of_so_many_tasks_and_begin_with_the_same_network(divisions, n_classes, first):
+    for tasks, division in divisions.items():
+        sizes = task_sizes(n_classes, division["tasks"], None, None, division.get("sizes"))
+        assert len(sizes) == 1 + tasks
+        assert sum(sizes) == n_classes
+        assert sizes[0] == first[tasks]
+
+
+def test_a_pretrained_encoder_is_labelled_and_no_claim_of_the_paper_is_judged(small_request):
+    request = small_request(tasks=None)
+    outcome = tasks_table(request, {1: {"sizes": [4, 4]}, 2: {"sizes": [4, 2, 2]}}, "tiny_imagenet", "small_cnn")
+    assert [table.name for table in outcome.tables] == ["tasks-tiny_imagenet"]
+    assert outcome.claims == []
+    assert "pretrained on ImageNet" in outcome.remarks[0]
 
 
 def measured(*, samples: int = SAMPLES, paired: bool = False, **averages: tuple[float, float]) -> dict:

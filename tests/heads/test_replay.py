@@ -10,7 +10,7 @@ from bitreplay import BinaryMemory, EMOptions, pack
 from bitreplay.binarizers import Identity, Thermometer
 from bitreplay.errors import InputError
 from bitreplay.heads import Replay
-from bitreplay.heads._batches import balanced_rows
+from bitreplay.heads._network import balanced_rows
 from bitreplay.nn import BinaryConv2d, BinaryLinear
 
 

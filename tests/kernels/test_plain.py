@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitreplay._kernels import plain
+from bitreplay._kernels.em import write_starts
 from bitreplay._kernels.rows import add_to_rows
-from bitreplay._kernels.starts import write_starts
 from bitreplay.bits import pack, product
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture

@@ -6,8 +6,7 @@ from scipy import linalg
 from sklearn.linear_model import Ridge
 
 from bitreplay.errors import InputError
-from bitreplay.learners.frozen._held_out import hold_out
-from bitreplay.learners.frozen._random_ridge import RIDGES, RandomRidge, solve_ridge
+from bitreplay.learners.frozen._random_ridge import RIDGES, RandomRidge, hold_out, solve_ridge
 from tests.learners.problems import TASKS, D, learn, problem
 
 train, test = problem(n=30), problem(n=20, seed=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_the_fingerprint_comes_back_and_guards(tmp_path: Path) -> None:
     assert loaded.fingerprint == fingerprint
     with pytest.raises(FingerprintError, match="cannot merge"):
         loaded.merge(random_memory(3, 24, {"mug": 1}))
-    for other in (Fingerprint(24), Fingerprint(25), fingerprint.with_encoder("other")):
+    for other in (Fingerprint(24), Fingerprint(25), replace(fingerprint, encoder="other")):
         with pytest.raises(FingerprintError, match="cannot load bits of another kind"):
             BinaryMemory.load(tmp_path / "memory.safetensors", fingerprint=other)
 

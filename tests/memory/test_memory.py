@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ def test_a_fingerprint_given_with_the_first_class_is_kept() -> None:
     named = Fingerprint(24, encoder="net")
     memory.add("cup", random_mixture(np.random.default_rng(0), 1, 24), fingerprint=named)
     assert memory.fingerprint == named
-    assert named.with_encoder("other") == Fingerprint(24, encoder="other")
+    assert replace(named, encoder="other") == Fingerprint(24, encoder="other")
 
 
 @pytest.mark.parametrize("width", [0, -1, 2.0, "24", None, True])

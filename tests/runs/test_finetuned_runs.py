@@ -10,8 +10,10 @@ from bitreplay import caches
 from bitreplay.cli import main
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
+from bitreplay.experiments import Scale
+from bitreplay.experiments._main_table import METHODS, SETTING
 from bitreplay.learners import LEARNERS
-from bitreplay.runs import COMPARISONS, Prepared, Scale, Setting, Specification, run_learner
+from bitreplay.runs import Prepared, Setting, Specification, run_learner
 from tests.runs.problems import SIZES
 
 SMALL = Setting("digits", sizes=SIZES, samples_per_class=30, encoder="small_cnn", accelerator="cpu")
@@ -71,10 +73,9 @@ def test_the_preset_says_which_network_is_trained_and_how_much() -> None:
 
 @pytest.mark.parametrize("scale", ["cpu", "paper"])
 def test_every_learner_of_a_table_can_be_made(scale: Scale) -> None:
-    comparison = COMPARISONS["table-1"][scale]
-    made = [Specification.parse(text) for text in comparison.learners]
+    made = [Specification.parse(text) for text in METHODS]
     assert {*LEARNERS} - {*LEARNERS.on_frozen_encoders()} <= {specification.name for specification in made}
-    assert Setting(**comparison.setting).training_context().backbone == "resnet18"
+    assert Setting(**SETTING[scale]).training_context().backbone == "resnet18"
 
 
 def test_training_options_are_those_of_whole_networks_too() -> None:
@@ -90,9 +91,3 @@ def test_only_the_first_classes_are_learned() -> None:
     assert scenario.classes_seen(2).tolist() == order[:5].tolist()
     assert setting.determinants()["classes"] == 5
     assert "classes" not in Setting("digits").determinants()  # runs from before there was this option are found
-
-
-def test_tables_name_learners_once() -> None:
-    for scales in COMPARISONS.values():
-        for comparison in scales.values():
-            assert len({*comparison.learners}) == len(comparison.learners)

@@ -38,7 +38,7 @@ def test_digits_train_in_two_phases_and_what_is_saved_is_what_was_measured(tmp_p
     task = make_scenario(load_dataset("digits"), sizes=[5, 5])[0]
     options = replace(PRESETS["digits"], epochs=5, ste_epochs=3)
     before = torch.get_rng_state()
-    trained = train_base(task, "small_cnn", options, folder=tmp_path, **QUIET)
+    trained = train_base(task, "small_cnn", options, backbone_options={"width": 8}, folder=tmp_path, **QUIET)
     assert torch.equal(torch.get_rng_state(), before)
     assert set(trained.accuracy) == {"plain", "plain_then_binarized", "straight_through"}
     assert trained.accuracy["plain"] > 0.95

@@ -9,8 +9,6 @@ import numpy as np
 
 from bitreplay.errors import InputError
 
-__all__ = ["check_positive", "integer", "number", "one_of", "text", "truth"]
-
 Word = TypeVar("Word", bound=str)
 
 

@@ -15,22 +15,13 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RowWriter", "write_array"]
-
 CHUNK = 2**20  # bytes read at once
 
 
 class RowWriter:
     """Appends rows to an array file; what was written so far can be noted, and gone on with after a kill.
 
-    Parameters
-    ----------
-    stream : binary file
-        Open for writing, and at its end.
-    dtype : dtype
-        Of the rows.
-    checksum : int
-        CRC-32 of what is in the file already.
+    `stream` is open for writing and at its end; `checksum` is the CRC-32 of what is in it already.
 
     Examples
     --------

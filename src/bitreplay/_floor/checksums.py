@@ -12,8 +12,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-__all__ = ["files_are_as_noted", "note_files"]
-
 BLOCK = 2**20  # bytes per checksum: a damaged file is known as such at its first damaged block
 SETTLED = 10**8  # nanoseconds: a file that changed this recently may change again within one tick of its clock
 

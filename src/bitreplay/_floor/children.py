@@ -15,8 +15,6 @@ import threading
 import time
 from collections.abc import Iterator
 
-__all__ = ["end_with_parent", "ending_children"]
-
 EVERY = 0.5  # seconds between two looks at the parent
 GRACE = 5.0  # seconds that children have after a polite word
 

@@ -21,8 +21,6 @@ import safetensors.numpy
 from bitreplay._floor.files import write_bytes
 from bitreplay.errors import FileFormatError
 
-__all__ = ["FORMAT_VERSION", "Tensors", "read_file", "write_file"]
-
 FORMAT_VERSION = 1
 KEY = "bitreplay"  # the one metadata entry of the file: JSON
 CHECKSUM = "checksum"  # the tensor with the SHA-256 of the file, taken with these 32 bytes zero
@@ -66,21 +64,7 @@ def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, An
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
-    """Read a file written by :func:`write_file`: its JSON content (with `kind`) and its tensors.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from bitreplay import BinaryMemory, Mixture
-    >>> from bitreplay._floor.container import read_file
-    >>> memory = BinaryMemory(bits=3)
-    >>> memory.add("mug", Mixture(np.full((2, 64), 0.5, np.float32), np.array([0.5, 0.5]), count=10))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     memory.save(f"{folder}/memory")
-    ...     content, tensors = read_file(f"{folder}/memory")
-    >>> content["kind"], content["memory"]["labels"], tensors["memory.codes"].nbytes  # 2 prototypes of 64 times 3 bits
-    ('memory', ['mug'], 48)
-    """
+    """Read a file written by :func:`write_file`: its JSON content (with `kind`) and its tensors."""
     with Path(path).open("rb") as file:
         room = memoryview(bytearray(os.fstat(file.fileno()).st_size))  # tensors are views of it, and may be written to
         raw = room[: file.readinto(room)]

@@ -1,15 +1,10 @@
-"""Where networks run: devices by name, checked for availability.
-
-Alongside the flow images → features → bits → memory/head → class: used by encoders and trained networks.
-"""
+"""Where networks run: devices by name, checked for availability."""
 
 from __future__ import annotations
 
 import torch
 
 from bitreplay.errors import InputError
-
-__all__ = ["usable_device"]
 
 
 def usable_device(device: str | torch.device) -> torch.device:

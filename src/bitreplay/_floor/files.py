@@ -8,6 +8,7 @@ never before.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import re
@@ -15,13 +16,13 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bitreplay._floor.disks import naming_the_disk
+from bitreplay.errors import FullDiskError
 
-__all__ = ["PART", "part_beside", "remove_stray_parts", "write_bytes", "write_text"]
-
+# No room, no room for this user (unknown to Windows), no room for a file of this size.
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG)
 PART = ".part"  # ending of what is being written
 
 Buffer = bytes | bytearray | memoryview
@@ -94,3 +95,34 @@ def _lives(process: int) -> bool:
     except OSError:  # it is somebody else's
         return True
     return True
+
+
+@contextlib.contextmanager
+def naming_the_disk(place: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
+    """Turn the system's word that a disk is full into an error that says which one, and what to do.
+
+    `advice` is what helps besides making room.
+
+    Examples
+    --------
+    >>> with naming_the_disk("/large/cache"):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.FullDiskError: cannot write to /large/cache: No space left on device; make room there
+    """
+    try:
+        yield
+    except FullDiskError:  # said already, where more was known
+        raise
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        free = ""
+        with contextlib.suppress(OSError):
+            free = f" ({shutil.disk_usage(place).free / 1e6:,.1f} MB are free)"
+        told = FullDiskError(
+            f"cannot write to {os.fspath(place)}: {error.strerror}{free}; make room there{advice and f', or {advice}'}"
+        )
+        told.errno = error.errno  # for whoever catches it as the system's
+        raise told from None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["DATA", "data_root"]
-
 DATA = "BITREPLAY_DATA"
 
 

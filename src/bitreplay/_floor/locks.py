@@ -1,8 +1,4 @@
-"""One process at a time: a lock on a file, for folders that several processes may work in.
-
-Alongside the flow images → features → bits → memory/head → class: expensive results are computed by one process, and
-the others wait for it.
-"""
+"""One process at a time: a lock on a file, for folders that several processes may work in."""
 
 from __future__ import annotations
 
@@ -13,8 +9,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from bitreplay.errors import InputError
-
-__all__ = ["file_lock"]
 
 
 @contextlib.contextmanager

@@ -8,8 +8,6 @@ from typing import Any
 
 from bitreplay.errors import InputError
 
-__all__ = ["options_text", "parse_options"]
-
 WORDS = {"true": True, "false": False, "null": None}
 
 

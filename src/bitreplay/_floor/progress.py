@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["progress"]
-
 
 @contextmanager
 def progress(title: str, total: int, *, shown: bool = True) -> Iterator[Callable[[int], None]]:

@@ -16,8 +16,6 @@ from sklearn.utils import check_random_state
 
 from bitreplay.errors import InputError
 
-__all__ = ["first_draw", "mix_seed", "seed_for"]
-
 _seeded = threading.local()  # one RandomState per thread, to be seeded again and again
 
 

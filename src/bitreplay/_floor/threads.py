@@ -20,8 +20,6 @@ from threadpoolctl import ThreadpoolController
 
 from bitreplay.errors import InputError
 
-__all__ = ["blas_threads", "n_threads", "torch_threads"]
-
 _was_forked = False
 
 

@@ -18,8 +18,6 @@ from numba.core import cgutils
 from numba.core.itanium_mangler import mangle
 from numba.extending import intrinsic
 
-__all__ = ["inlined", "kernel", "linked", "part"]
-
 # Fused multiply-add is allowed; a division does not test for zero, because that branch would forbid vector code.
 _OPTIONS = {"nogil": True, "fastmath": {"contract"}, "error_model": "numpy", "no_cfunc_wrapper": True}
 

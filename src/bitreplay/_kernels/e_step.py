@@ -33,8 +33,6 @@ from bitreplay._kernels.lanes import (
 )
 from bitreplay._kernels.products import BLOCK, TABLES, add_block
 
-__all__ = ["FACTORS", "e_step"]
-
 NEGLIGIBLE = -32.0  # exp(-32) is 1e-14: nothing that a prototype of some samples would notice
 SMALLEST = -700.0  # exp of less is not a normal float64
 ALMOST_NOTHING = 1e-3  # effective count under which a component's responsibilities are rescaled

@@ -18,26 +18,6 @@ from numba.np.arrayobj import populate_array
 
 from bitreplay._kernels.compiling import inlined
 
-__all__ = [
-    "LANES",
-    "above",
-    "add",
-    "aligned_rows",
-    "exp",
-    "largest",
-    "line",
-    "load",
-    "log",
-    "multiply",
-    "rows",
-    "scale",
-    "shift",
-    "store",
-    "total",
-    "use_widest_vectors",
-    "zeros",
-]
-
 LANES = 8
 CACHE_LINE = 64  # bytes; a row of eight float64 that lies across two lines costs twice
 

@@ -20,8 +20,6 @@ from numba.extending import intrinsic
 from bitreplay._kernels.compiling import kernel
 from bitreplay._kernels.lanes import LANES, Row, load, store, zeros
 
-__all__ = ["PLACES", "code_images", "convolve_to_bits", "convolve_to_sums", "pack_maps"]
-
 PLACES = 4  # of the image counted together; also those of a 2x2 window of maximum pooling
 
 

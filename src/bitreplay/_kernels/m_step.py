@@ -15,8 +15,6 @@ from bitreplay._kernels.compiling import kernel, linked, part
 from bitreplay._kernels.lanes import LANES, Row, line, load, multiply, rows, store, zeros
 from bitreplay._kernels.products import BLOCK, CHUNK, TABLES, add_block
 
-__all__ = ["count_bits", "m_step", "write_columns"]
-
 FULL = 255  # samples after which a counter of one byte is full
 
 _BITS, _BYTES = ir.VectorType(ir.IntType(1), 64), ir.VectorType(ir.IntType(8), 64)

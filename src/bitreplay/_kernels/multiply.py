@@ -9,11 +9,8 @@ import functools
 from typing import Any
 
 from bitreplay._kernels.compiling import kernel
-from bitreplay._kernels.lanes import LANES, aligned_rows, line, rows, store, zeros
-from bitreplay._kernels.products import BLOCK, TABLES, add_block, write_chunks
-
-__all__ = ["BLOCK", "LANES", "TABLES", "aligned_rows", "multiply", "write_chunks"]
-
+from bitreplay._kernels.lanes import LANES, line, rows, store, zeros
+from bitreplay._kernels.products import BLOCK, add_block
 
 _SIGNATURE = "void(uint64[:,::1], float32[:,::1], {0}[:,::1], {0}[:,::1], {0}[:,::1], {0}[:,::1])"
 

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FittedByEM", "add_rows", "convolve", "draw", "em", "joint_log_probability", "log_sum", "product", "starts"]
-
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
 

@@ -14,8 +14,6 @@ import numpy as np
 from bitreplay._kernels.compiling import kernel, part
 from bitreplay._kernels.lanes import add, load, rows, store, zeros
 
-__all__ = ["BLOCK", "CHUNK", "TABLES", "add_block", "write_chunks"]
-
 CHUNK = 6  # bits; ours: of 4 to 8 the fastest for 500, 5000 and 2400 rows of 512, 512 and 12544 bits
 BLOCK = 8 * CHUNK
 TABLE = 1 << CHUNK  # rows of eight

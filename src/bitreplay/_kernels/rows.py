@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bitreplay._kernels.compiling import kernel
 
-__all__ = ["add_to_rows"]
-
 
 @kernel("void(int64[:,::1], float32[:,::1], float32[:,::1])")
 def add_to_rows(rows, values, table):

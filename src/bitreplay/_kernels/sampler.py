@@ -23,8 +23,6 @@ from numba.extending import intrinsic
 
 from bitreplay._kernels.compiling import kernel
 
-__all__ = ["DIGITS", "STRETCH", "draw_float32", "draw_packed"]
-
 STRETCH = 64  # rows drawn from one seed
 WORDS = 8  # 64-bit words drawn together
 DIGITS = 64  # binary digits compared at most: the chance that a bit is still open then is 2^-64

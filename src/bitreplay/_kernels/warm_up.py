@@ -9,19 +9,12 @@ import importlib
 import sys
 from typing import Any
 
-__all__ = ["COMPILING", "warm_up"]
-
-KERNELS = tuple(f"bitreplay._kernels.{name}" for name in ("products", "starts", "e_step", "m_step", "em", "sampler"))
+KERNELS = tuple(f"bitreplay._kernels.{name}" for name in ("products", "e_step", "m_step", "em", "sampler"))
 COMPILING = "compiling kernels, once per installation"
 
 
 def warm_up() -> None:
-    """Make the kernels ready; a line on the standard error says so if they have to be compiled.
-
-    Examples
-    --------
-    >>> warm_up()
-    """
+    """Make the kernels ready; a line on the standard error says so if they have to be compiled."""
     from numba.core import event
 
     class Once(event.Listener):

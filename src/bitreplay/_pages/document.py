@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-__all__ = ["document"]
-
 STYLE = Path(__file__).with_name("page.css")
 
 

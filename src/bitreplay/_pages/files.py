@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 
 from bitreplay._pages.look import EDGE, FAINT, GRID, INK, LOOK, PAPER
 
-__all__ = ["png", "svg", "svg_for_page"]
-
 # On a page these follow the reader's light or dark theme; the colours of data are readable on both.
 THEME = {INK: "var(--ink)", FAINT: "var(--faint)", EDGE: "var(--edge)", GRID: "var(--rule)", PAPER: "var(--paper)"}
 
@@ -44,14 +42,7 @@ def _settle(made: Figure) -> None:
 def svg_for_page(text: str, prefix: str, description: str) -> str:
     """An SVG file's text as an element of an HTML page that follows the page's theme and width.
 
-    Parameters
-    ----------
-    text : str
-        What :func:`svg` returned.
-    prefix : str
-        Prefix of every id, because ids must differ between the figures of a page.
-    description : str
-        Text for screen readers; already escaped.
+    Ids get a `prefix`, because they must differ between the figures of a page; `description` is already escaped.
     """
     element = text[text.index("<svg") :]
     for before, after in THEME.items():

@@ -19,29 +19,6 @@ from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.numbers import bits
 from bitreplay.evaluation import History
 
-__all__ = [
-    "BOUND",
-    "COLOURS",
-    "EDGE",
-    "FAINT",
-    "GRID",
-    "INK",
-    "LOOK",
-    "MARKERS",
-    "PAPER",
-    "STATES",
-    "bits_scale",
-    "figure",
-    "heading",
-    "name_ends",
-    "places",
-    "quiet",
-    "spread",
-    "state_ticks",
-    "styles",
-    "wide_enough",
-]
-
 INK, FAINT, EDGE, GRID, PAPER = "#222222", "#666666", "#888888", "#e6e6e6", "#ffffff"
 
 # Okabe and Ito's colours without black and yellow; markers and dashes say the same without colour.
@@ -153,14 +130,7 @@ def state_ticks(axes: Any, seen: Sequence[int], most: int) -> None:
 def name_ends(axes: Any, height: float, ends: Sequence[tuple[str, float, dict[str, Any]]]) -> None:
     """Write names next to the ends of curves, spread so that they do not touch, each connected to its end by a line.
 
-    Parameters
-    ----------
-    axes : Axes
-        With its final limits.
-    height : float
-        Approximate height of the axes in inches.
-    ends : sequence of (text, height of the curve's end, look of the curve)
-        What to write where.
+    `axes` have their final limits and are about `height` inches high; `ends` are texts, heights of ends, and looks.
     """
     low, high = axes.get_ylim()
     gap = 1.25 * LETTER / height * (high - low)

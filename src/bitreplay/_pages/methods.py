@@ -11,21 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay import metrics
+from bitreplay.data import describe_sizes
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History, RunResult
 from bitreplay.learners import LEARNERS
-
-__all__ = [
-    "MEASURES",
-    "MeanAndSpread",
-    "MethodRuns",
-    "common_notes",
-    "contenders",
-    "gather",
-    "leading",
-    "tasks_in_words",
-    "within_noise",
-]
 
 # What tables, files and plots say of a run: shares, bits in the end, and seconds of learning all tasks.
 MEASURES: dict[str, Callable[[History], float]] = {
@@ -124,7 +113,7 @@ def gather(runs: Sequence[RunResult]) -> tuple[MethodRuns, ...]:
             raise InputError(f"{name!r} has two runs with the same seed; seeds are {list(method.seeds)}")
         sizes = {history.task_sizes for history in method.histories}
         if len(sizes) > 1:
-            said = " and ".join(tasks_in_words(one) for one in sorted(sizes))
+            said = " and ".join(describe_sizes(one) for one in sorted(sizes))
             raise InputError(f"runs of {name!r} have different tasks: {said}. Is one of them unfinished?")
         methods.append(method)
     return tuple(methods)
@@ -180,19 +169,3 @@ def common_notes(methods: Sequence[MethodRuns]) -> dict[str, str]:
         for name, text in methods[0].notes.items()
         if all(method.notes.get(name) == text for method in methods)
     }
-
-
-def tasks_in_words(sizes: Sequence[int]) -> str:
-    """Task sizes in the usual notation, task 0 separate.
-
-    Examples
-    --------
-    >>> tasks_in_words((50, 5, 5, 5)), tasks_in_words((5, 2, 2, 1)), tasks_in_words((7,))
-    ('50 + 3 x 5', '5 + 2 x 2 + 1', '7')
-    >>> tasks_in_words((50, 4, 0, 3, 3))
-    '50 + a stream of 10'
-    """
-    if 0 in sizes:
-        return f"{sizes[0]} + a stream of {sum(sizes[1:])}"
-    later = [(size, len(list(same))) for size, same in groupby(sizes[1:])]
-    return " + ".join([str(sizes[0]), *(f"{times} x {size}" if times > 1 else str(size) for size, times in later)])

@@ -10,8 +10,6 @@ from typing import Any
 
 from bitreplay._pages.methods import MeanAndSpread
 
-__all__ = ["bits", "duration", "percent", "points"]
-
 
 def percent(value: MeanAndSpread) -> str:
     """A share in percent, with its spread if there is one.

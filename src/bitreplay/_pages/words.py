@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bitreplay import metrics
-from bitreplay._pages.methods import APART, MethodRuns, common_notes, contenders, leading, tasks_in_words, within_noise
+from bitreplay._pages.methods import APART, MethodRuns, common_notes, contenders, leading, within_noise
 from bitreplay._pages.numbers import bits, percent, points
-
-__all__ = ["MEANINGS", "captions", "findings", "labels_in_words", "setting_in_words"]
+from bitreplay.data import describe_sizes
 
 # What each column of the table means, for first-time readers.
 MEANINGS = {
@@ -65,7 +64,7 @@ def setting_in_words(methods: Sequence[MethodRuns]) -> str:
     """
     facts: dict[str, list[str]] = {}
     for method in methods:
-        tasks, n_seeds = tasks_in_words(method.task_sizes), len(method.seeds)
+        tasks, n_seeds = describe_sizes(method.task_sizes), len(method.seeds)
         notes = [f"{name}: {text}" for name, text in method.notes.items()]
         for fact in (f"classes: {tasks}", *notes, f"{n_seeds} seed{'s'[: n_seeds != 1]}"):
             facts.setdefault(fact, []).append(method.name)
@@ -78,10 +77,10 @@ def _setting(methods: Sequence[MethodRuns]) -> str:
     sizes = {method.task_sizes for method in methods}
     who = "One method" if len(methods) == 1 else f"{len(methods)} methods"
     if len(sizes) > 1:
-        several = "; ".join(tasks_in_words(one) for one in sorted(sizes))
+        several = "; ".join(describe_sizes(one) for one in sorted(sizes))
         return f"{who} on different divisions into tasks ({several} classes): their averages cannot be compared."
     (one,) = sizes
-    steps = "in one task" if len(one) == 1 else f"in {len(one)} tasks ({tasks_in_words(one)})"
+    steps = "in one task" if len(one) == 1 else f"in {len(one)} tasks ({describe_sizes(one)})"
     return (
         f"{who} learned {sum(one)} classes {steps}; after each task they were tested on all classes seen so "
         "far, without being told which task a sample comes from."

@@ -12,10 +12,9 @@ from typing import Any
 
 from torch import nn
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryConv2d, BinaryLinear, Gain, Sign, SignBatchNorm, ThermometerConv2d
-
-__all__ = ["BinaryVGG"]
 
 
 class BinaryVGG(nn.Sequential):
@@ -65,8 +64,7 @@ class BinaryVGG(nn.Sequential):
     ) -> None:
         if not widths or len(widths) != len(groups):
             raise InputError(f"widths and groups must have a number for each block; got {widths!r} and {groups!r}")
-        if bottleneck not in ("mean", "stride"):
-            raise InputError(f"bottleneck must be mean or stride; got {bottleneck!r}")
+        one_of("bottleneck", bottleneck, ("mean", "stride"))
         size = image_size // 2 ** len(widths)
         if size < 1:
             raise InputError(f"images of {image_size} pixels cannot be halved {len(widths)} times")

@@ -20,43 +20,15 @@ from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN
 from bitreplay.errors import InputError
 
-__all__ = [
-    "BACKBONES",
-    "Backbone",
-    "build_backbone",
-    "count_features",
-    "option_names",
-    "own_preprocessing",
-    "pretrained_on",
-]
-
 
 @dataclass(frozen=True)
 class Backbone:
-    """The entry of a backbone.
-
-    Parameters
-    ----------
-    build : callable
-        Makes the network from its options.
-    preprocessing : Preprocessing
-        What it expects unless it is trained on other images.
-    pretrained : str
-        The data set whose images its weights have seen, to be named with every result; "" for none.
-    binary : bool
-        Whether its features are already ±1. Such a network encodes pixels in its own way: it is trained with the
-        preprocessing given here, not with one derived from its images.
-
-    Examples
-    --------
-    >>> BACKBONES["efficientnet_lite0"].pretrained, BACKBONES["binary_vgg"].binary
-    ('ImageNet', True)
-    """
+    """The entry of a backbone."""
 
     build: Callable[..., nn.Module]
-    preprocessing: Preprocessing
-    pretrained: str = ""
-    binary: bool = False
+    preprocessing: Preprocessing  # what it expects unless it is trained on other images
+    pretrained: str = ""  # the data set whose images its weights have seen, to be named with every result
+    binary: bool = False  # whether its features are already ±1; it is then trained with this preprocessing, too
 
 
 # larq-zoo's preprocessing of ImageNet, without its crop: smaller images are enlarged as a whole.
@@ -155,13 +127,6 @@ def own_preprocessing(name: str, options: Mapping[str, Any]) -> Preprocessing:
 
 def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> int:
     """How many features a network returns, found by passing it one black image.
-
-    Parameters
-    ----------
-    backbone : torch.nn.Module
-        Any network from images to features.
-    image_shape : tuple of int
-        Channels, height and width.
 
     Examples
     --------

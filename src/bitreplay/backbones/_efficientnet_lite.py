@@ -13,8 +13,6 @@ from torch import nn
 from bitreplay.backbones._fused import FusedConvolution
 from bitreplay.errors import InputError
 
-__all__ = ["EfficientNetLite0"]
-
 
 class EfficientNetLite0(nn.Module):
     """The convolutional part of EfficientNet-Lite0 (Tan & Le 2019; without squeeze-and-excitation), then the mean.

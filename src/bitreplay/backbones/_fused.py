@@ -14,8 +14,6 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-__all__ = ["FusedConvolution"]
-
 NOMINAL = 16  # images that weights are laid out for; others are computed with the same layout
 
 

@@ -19,8 +19,6 @@ from torch import nn
 
 from bitreplay.errors import InputError
 
-__all__ = ["HF", "HFPreprocessing", "HFVision", "hf_backbone"]
-
 HF = "hf:"  # what names of these models begin with
 
 

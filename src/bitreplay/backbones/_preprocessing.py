@@ -10,9 +10,8 @@ from typing import ClassVar, Literal
 
 import torch
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.errors import InputError
-
-__all__ = ["Preprocessing"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,7 @@ class Preprocessing:
             raise InputError(f"std must be positive; got {self.std!r}")
         if self.size is not None and self.size < 1:
             raise InputError(f"size must be a positive number of pixels, or None; got {self.size!r}")
-        if self.interpolation not in ("bilinear", "bicubic"):
-            raise InputError(f"interpolation must be bilinear or bicubic; got {self.interpolation!r}")
+        one_of("interpolation", self.interpolation, ("bilinear", "bicubic"))
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:
         """Float tensor (N, C, size, size) of images (N, H, W, C)."""

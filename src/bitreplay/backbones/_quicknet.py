@@ -10,18 +10,16 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import nn
 
-from bitreplay._floor.arguments import check_positive
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay.backbones._quicknet_weights import load_weights, published_weights
 from bitreplay.backbones._tapped import TappedNetwork
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryConv2d
-
-__all__ = ["QuickNet", "quicknet", "quicknet_large", "quicknet_small"]
 
 Tap = Literal["input", "output", "pooled"]
 
@@ -74,11 +72,9 @@ class QuickNet(TappedNetwork):
                 raise InputError(f"{name} must be four positive integers; got {values!r}")
         if filters[0] % 4:
             raise InputError(f"the first of filters must be a multiple of 4; got {filters[0]}")
-        if tap not in get_args(Tap):
-            raise InputError(f"tap must be one of {', '.join(get_args(Tap))}; got {tap!r}")
-        if not isinstance(image_size, int) or image_size < 32:
-            raise InputError(f"image_size must be an integer of at least 32; got {image_size!r}")
-        check_positive(n_classes=n_classes)
+        one_of("tap", tap, Tap)
+        integer("image_size", image_size, 32)
+        integer("n_classes", n_classes, 1)
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=_stem(filters[0]))
         for section, (count, channels) in enumerate(zip(blocks, filters, strict=True), start=1):
             if section > 1:

@@ -18,14 +18,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from bitreplay._floor.arguments import check_positive
+from bitreplay._floor.arguments import integer
 from bitreplay._floor.folders import DATA, data_root
 from bitreplay.backbones._quicknet import CLIP, Average, ResidualBlock, SameConv2d
 from bitreplay.backbones._tapped import TappedNetwork
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryConv2d, sign
-
-__all__ = ["V02_FILE", "QuickNetV02", "missing_v02", "quicknet_v02"]
 
 V02_FILE = "quicknet_v02.npz"
 LATENT = 0.1  # ours: the file has signs only; with Adam's rate of 1e-3, a hundred steps turn a weight of this size
@@ -82,7 +80,7 @@ class QuickNetV02(TappedNetwork):
             raise InputError(f"tap must be one of the last section's convolutions, 1 to {blocks[3]}; got {tap!r}")
         if not isinstance(image_size, int) or image_size < 32 or image_size % 32:
             raise InputError(f"image_size must be a positive multiple of 32; got {image_size!r}")
-        check_positive(n_classes=n_classes)
+        integer("n_classes", n_classes, 1)
         layers: OrderedDict[str, nn.Module] = OrderedDict(stem=_stem(width))
         channels = width
         for section, count in enumerate(blocks, start=1):
@@ -197,15 +195,7 @@ def _published() -> Path:
 
 
 def load_arrays(network: QuickNetV02, path: str | os.PathLike[str]) -> None:
-    """Copy the arrays of a file into a network; nothing is executed, and nothing is changed if it does not match.
-
-    Parameters
-    ----------
-    network : QuickNetV02
-        Of the file's form.
-    path : path
-        The `.npz` file.
-    """
+    """Copy the arrays of a file into a network; nothing is executed, and nothing is changed if it does not match."""
     path = Path(path)
     if not path.is_file():
         raise InputError(f"there is no file {path}")

@@ -25,8 +25,6 @@ from bitreplay._floor.folders import DATA, data_root
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryConv2d
 
-__all__ = ["PUBLISHED", "download", "fetch_quicknet", "load_weights", "missing_weights", "published_weights"]
-
 KIND = "weights"  # of the cache
 RELEASE = "https://github.com/larq/zoo/releases/download/quicknet-v1.0/"
 CHUNK = 2**20  # bytes read at once
@@ -146,13 +144,8 @@ def _find(name: str) -> Path | None:
 def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
     """Copy the weights of a Keras file into the layers of a network, in their order.
 
-    Parameters
-    ----------
-    network : torch.nn.Module
-        Made of convolutions, binary convolutions, batch normalisations and linear layers, in Keras'
-        order.
-    path : path
-        The `.h5` file. Nothing is changed if it does not match.
+    It is made of convolutions, binary ones too, batch normalisations and linear layers. Nothing is changed if the file
+    does not match.
     """
     try:
         import h5py

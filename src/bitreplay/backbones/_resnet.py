@@ -6,15 +6,13 @@ It is the paper's F: trained on task 0, then frozen.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import nn
 
-from bitreplay._floor.arguments import check_positive
+from bitreplay._floor.arguments import check_positive, one_of
 from bitreplay.errors import InputError
-
-__all__ = ["ResNet"]
 
 Stem = Literal["small", "imagenet"]
 
@@ -52,8 +50,7 @@ class ResNet(nn.Module):
         in_channels: int = 3,
     ) -> None:
         super().__init__()
-        if stem not in get_args(Stem):
-            raise InputError(f"stem must be one of {', '.join(get_args(Stem))}; got {stem!r}")
+        one_of("stem", stem, Stem)
         if len(blocks) != 4 or min(blocks) < 1:
             raise InputError(f"blocks must be four positive numbers; got {blocks!r}")
         check_positive(width=width, stem_stride=stem_stride, in_channels=in_channels)

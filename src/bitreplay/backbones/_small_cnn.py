@@ -10,8 +10,6 @@ from torch import nn
 
 from bitreplay._floor.arguments import check_positive
 
-__all__ = ["SmallCNN"]
-
 
 class SmallCNN(nn.Module):
     """Three 3x3 convolutions, the second and third of stride 2, each with batch normalisation and ReLU.

@@ -16,31 +16,15 @@ from torch import nn
 from bitreplay.errors import InputError
 from bitreplay.nn import binary_layers, sign
 
-__all__ = ["QuickNetTail", "TappedNetwork"]
-
 
 class TappedNetwork(nn.Module, ABC):
-    """Base of the QuickNets: a sequence of layers that ends with an average, and a last, dense layer.
+    """Base of the QuickNets: a sequence of layers that ends with an average, and a last, dense layer."""
 
-    Attributes
-    ----------
-    layers : torch.nn.Sequential
-        From images to the features of the last layer.
-    dense : torch.nn.Linear
-        The last layer, which only `whole` uses.
-    image_size : int
-        Height and width of the images.
-    shape : tuple of int
-        Shape of the maps at the tap.
-    n_features : int
-        Their values.
-    """
-
-    layers: nn.Sequential
-    dense: nn.Linear
-    image_size: int
-    shape: tuple[int, ...]
-    n_features: int
+    layers: nn.Sequential  # from images to the features of the last layer
+    dense: nn.Linear  # the last layer, which only `whole` uses
+    image_size: int  # height and width
+    shape: tuple[int, ...]  # of the maps at the tap
+    n_features: int  # their values
 
     @abstractmethod
     def _cut(self) -> int:

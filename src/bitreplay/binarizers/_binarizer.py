@@ -13,8 +13,6 @@ from bitreplay._floor.threads import torch_threads
 from bitreplay.bits import Fingerprint, PackedBits, concatenate, pack, to_numpy
 from bitreplay.errors import InputError
 
-__all__ = ["BLOCK", "Binarizer", "check_finite", "check_numbers"]
-
 BLOCK = 2**24  # feature values binarized at once, to bound the memory of large arrays
 
 

@@ -17,8 +17,6 @@ from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
 from bitreplay.nn import heaviside
 
-__all__ = ["Heaviside"]
-
 
 class Heaviside(Binarizer):
     """f * d learned projections, each giving a bit that is set where the projection is at least 0 (sec. 3.3 of the

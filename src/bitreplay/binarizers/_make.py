@@ -20,8 +20,6 @@ from bitreplay.binarizers._heaviside import Heaviside
 from bitreplay.binarizers._natural import Identity, Native
 from bitreplay.binarizers._thermometer import Thermometer
 
-__all__ = ["BinarizerName", "calibrated_binarizer", "rebuild"]
-
 BinarizerName = Literal["thermometer", "heaviside", "identity", "native"]
 KINDS: dict[str, type[Binarizer]] = {c.kind: c for c in (Thermometer, Heaviside, Identity, Native)}
 

@@ -13,8 +13,6 @@ from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.bits import Fingerprint, PackedBits, pack
 from bitreplay.nn import sign
 
-__all__ = ["Identity", "Native"]
-
 
 class Identity(Binarizer):
     """For embeddings that are already bits, as binary networks produce them: refuses anything but 0 and 1.

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay.binarizers._binarizer import BLOCK, Binarizer, check_finite
 from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
 from bitreplay.nn import straight_through
-
-__all__ = ["Thermometer"]
 
 Rounding = Literal["floor", "nearest"]
 
@@ -59,8 +57,7 @@ class Thermometer(Binarizer):
     ) -> None:
         super().__init__()
         self.p = self.bits_per_feature = integer("p (bits per feature)", p, 1)
-        if rounding not in get_args(Rounding):
-            raise InputError(f"rounding must be one of {', '.join(get_args(Rounding))}; got {rounding!r}")
+        one_of("rounding", rounding, Rounding)
         self.rounding: Rounding = rounding
         self.calibrated = calibrated
         self.mask_gradient = mask_gradient

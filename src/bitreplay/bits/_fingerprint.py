@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from bitreplay._floor.arguments import text
 from bitreplay.errors import FingerprintError, InputError
-
-__all__ = ["Fingerprint", "check_fingerprint"]
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,6 @@ class Fingerprint:
     def to_json(self) -> dict[str, Any]:
         """As a plain dictionary."""
         return asdict(self)
-
-    def with_encoder(self, encoder: str) -> Fingerprint:
-        """The same bits from a named encoder."""
-        return replace(self, encoder=encoder)
 
 
 def check_fingerprint(value: Any) -> None:

@@ -17,16 +17,6 @@ from scipy.sparse import issparse
 
 from bitreplay.errors import InputError
 
-__all__ = [
-    "BYTE_TO_FLOATS",
-    "BitsLike",
-    "PackedBits",
-    "concatenate",
-    "pack",
-    "pack_above",
-    "row_bytes",
-]
-
 BLOCK = 2**20  # values compared with a threshold at once
 WORD_BITS = 64  # ours: one machine word, so that popcount kernels need no remainder loop
 

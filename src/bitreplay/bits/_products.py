@@ -15,8 +15,6 @@ import numpy.typing as npt
 from bitreplay.bits._packed import PackedBits
 from bitreplay.errors import InputError
 
-__all__ = ["FLOAT32_FEATURES", "product", "row_blocks"]
-
 FLOAT32_FEATURES = 1024  # ours: sums over this many bits keep five digits in float32; longer ones use float64
 MANY_ROWS = 512  # ours: for fewer rows building the tables takes longer than the product
 ROWS_AT_ONCE = 2048  # sums of this many rows stay in a second-level cache
@@ -47,7 +45,9 @@ def product(bits: PackedBits, weights: npt.NDArray[np.float32]) -> npt.NDArray[n
             np.matmul(_rows(bits, rows).unpack(np.float32), weights.T, out=out[rows])
         return out
     # Compiled on first use.
-    from bitreplay._kernels.multiply import BLOCK, LANES, TABLES, aligned_rows, multiply, write_chunks
+    from bitreplay._kernels.lanes import LANES, aligned_rows
+    from bitreplay._kernels.multiply import multiply
+    from bitreplay._kernels.products import BLOCK, TABLES, write_chunks
 
     dtype = np.float32 if bits.n_features <= FLOAT32_FEATURES else np.float64
     in_blocks, words = multiply(dtype.__name__), bits.words

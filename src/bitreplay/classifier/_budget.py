@@ -11,8 +11,6 @@ import numpy as np
 from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
 
-__all__ = ["Budget", "in_bytes"]
-
 # Bytes. Decimal as in all tables here; the binary units have names of their own.
 UNITS = {"B": 1.0, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30} | {
     "bit": 1 / 8, "kbit": 1e3 / 8, "Mbit": 1e6 / 8, "Gbit": 1e9 / 8

@@ -20,8 +20,6 @@ from bitreplay.classifier._fitted import Fitted
 from bitreplay.errors import InputError
 from bitreplay.memory import Label, as_label
 
-__all__ = ["by_class", "check_features", "check_labels", "input_of"]
-
 PLAIN = "fd?bBhHiIlLqQ"  # kinds of numbers that float32 is made of without a question
 
 Array = npt.NDArray[Any]

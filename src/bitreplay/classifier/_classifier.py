@@ -30,8 +30,6 @@ from bitreplay.heads import Head
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions
 
-__all__ = ["GBMClassifier"]
-
 Array = npt.NDArray[Any]
 
 

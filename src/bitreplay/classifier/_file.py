@@ -25,8 +25,6 @@ from bitreplay.mixture import EMOptions
 if TYPE_CHECKING:
     from bitreplay.classifier._classifier import GBMClassifier
 
-__all__ = ["from_content", "to_content"]
-
 Tensors = dict[str, npt.NDArray[Any]]
 
 OPTIONS = ("prototypes", "p", "refuse", "refuse_by", "reject", "unknown", "update", "n_jobs")
@@ -81,9 +79,7 @@ def from_content(
         options |= {"bits": memory.bits, "binarizer": saved["binarizer_option"] or state.binarizer, "head": template}
         fitted = Fitted(state, width, _names(saved["feature_names_in"], width))
         return options, fitted.with_state(state)  # which refuses classes that cannot be sorted
-    except _OwnModuleError:
-        raise
-    except MemoryError:
+    except (_OwnModuleError, MemoryError):
         raise
     except Exception as error:  # whatever a forged file breaks is the file's fault
         raise FileFormatError(f"{name} does not hold a classifier in this version's format: {error}") from None

@@ -19,8 +19,6 @@ from bitreplay.gbm import GBMState, RefuseBy
 from bitreplay.heads import computed
 from bitreplay.memory import Label, label_array
 
-__all__ = ["Fitted", "FittedAttributes", "sorted_classes"]
-
 Array = npt.NDArray[Any]
 
 SCORES = 2**22  # ours: scores that are alive at once when only the best of each row is wanted: 32 MB

@@ -23,8 +23,6 @@ from bitreplay.errors import InputError
 from bitreplay.heads import ClosedForm
 from bitreplay.memory import BinaryMemory, label_array
 
-__all__ = ["Shard", "best_of", "memory_of"]
-
 Array = npt.NDArray[Any]
 Answers = tuple[Array, npt.NDArray[np.float64]]
 

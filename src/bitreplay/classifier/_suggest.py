@@ -29,8 +29,6 @@ from bitreplay.heads import HEADS, Head
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
 
-__all__ = ["Suggesting"]
-
 PROTOTYPES = (1, 2, 4, 8, 16, 32)  # fig. 6 of the paper has 1 to 32
 BITS = (1, 2, 3, 4, 8)  # sec. 5.2: 3 to 8 are of use to replay; the closed form also takes fewer
 THERMOMETERS = (1, 2, 4)  # table 1 has p = 1 and 2

@@ -8,39 +8,21 @@ from typing import Any
 
 from bitreplay.classifier._budget import Budget, in_bytes
 
-__all__ = ["Candidate", "Suggestion"]
-
 SHOWN = 10  # rows of the printed table; `candidates` has all
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A configuration that fits the budget, and what was measured of it.
-
-    Parameters
-    ----------
-    prototypes, bits, p : int
-        K, q and thermometer bits per feature.
-    head : str
-        The head.
-    accuracy : float
-        Share of the held-out samples that it recognises.
-    memory : int
-        Bytes of the memory once it has learned all samples: the most that it can take.
-    working_set : int
-        Bytes that the head needs besides, to be recomputed from the memory at any time.
-    seconds : float
-        Time to make and judge the head; mixtures are fitted once for all candidates that share them.
-    """
+    """A configuration that fits the budget, and what was measured of it."""
 
     prototypes: int
     bits: int
     p: int
     head: str
-    accuracy: float
-    memory: int
-    working_set: int
-    seconds: float
+    accuracy: float  # share of the held-out samples that it recognises
+    memory: int  # bytes once it has learned all samples: the most that it can take
+    working_set: int  # bytes that the head needs besides, to be recomputed from the memory at any time
+    seconds: float  # to make and judge the head; mixtures are fitted once for all that share them
 
 
 @dataclass(frozen=True)

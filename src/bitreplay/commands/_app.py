@@ -19,18 +19,14 @@ from bitreplay.commands._data import data
 from bitreplay.commands._demo import demo
 from bitreplay.commands._evaluate import evaluate
 from bitreplay.commands._export import export
-from bitreplay.commands._forget import forget
 from bitreplay.commands._learn import learn
-from bitreplay.commands._merge import merge
+from bitreplay.commands._models import forget, merge, show
 from bitreplay.commands._predict import predict
 from bitreplay.commands._report import report
 from bitreplay.commands._reproduce import reproduce
 from bitreplay.commands._run import run
 from bitreplay.commands._serve import serve, studio
-from bitreplay.commands._show import show
 from bitreplay.commands._train import train
-
-__all__ = ["COMMANDS", "make_app"]
 
 COMMANDS = {
     function.__name__: function

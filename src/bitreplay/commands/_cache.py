@@ -12,8 +12,6 @@ from rich.table import Table
 
 from bitreplay import caches
 
-__all__ = ["cache"]
-
 
 def cache(
     action: Literal["list", "clean"] = "list", *, kind: str | None = None, older_than_days: float | None = None

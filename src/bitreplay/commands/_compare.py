@@ -16,8 +16,6 @@ from bitreplay.learners import LEARNERS
 from bitreplay.report import terminal_table, write_report, write_summary
 from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
 
-__all__ = ["compare"]
-
 
 def compare(
     *,

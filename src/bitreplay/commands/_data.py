@@ -9,8 +9,6 @@ from rich.table import Table
 from bitreplay._words import printable
 from bitreplay.data import available
 
-__all__ = ["data"]
-
 
 def data() -> None:
     """List the data sets that can be used, where they are, and how to get the others."""

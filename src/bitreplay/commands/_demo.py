@@ -16,8 +16,6 @@ from bitreplay.memory import BinaryMemory
 from bitreplay.report import terminal_table, write_report
 from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
 
-__all__ = ["demo"]
-
 SIZES = [5, 1, 1, 1, 1, 1]
 
 

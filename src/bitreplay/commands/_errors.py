@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Any, Literal, get_args, get_origin
 
@@ -18,7 +17,7 @@ from cyclopts import (
     ValidationError,
 )
 
-__all__ = ["message_of"]
+from bitreplay._words import hint
 
 KINDS = {int: "an integer", float: "a number", bool: "true or false", str: "a word"}
 
@@ -29,10 +28,10 @@ def message_of(error: CycloptsError, commands: Iterable[str]) -> str:
         case UnknownCommandError(unused_tokens=[word, *_]):
             names = [*commands]
             what = "option" if word.startswith("-") else "command"
-            return f"unknown {what} {word!r} (choose from {', '.join(names)}){_hint(word, names)}"
+            return f"unknown {what} {word!r} (choose from {', '.join(names)}){hint(word, names)}"
         case UnknownOptionError(token=token):
             known = (name for argument in error.argument_collection for name in argument.names)
-            return f"unknown option: {_name(token)}{_hint(_name(token), known)}"
+            return f"unknown option: {_name(token)}{hint(_name(token), known)}"
         case UnusedCliTokensError(unused_tokens=[*words]):
             return f"unknown value: {' '.join(words)}"
         case MissingArgumentError(keyword=None, argument=argument) if argument is not None:
@@ -66,9 +65,4 @@ def _kind(kind: Any) -> str:
 
 def _nearest(token: Token, error: CoercionError) -> str:
     is_choice = get_origin(error.target_type) is Literal
-    return _hint(token.value, get_args(error.target_type)) if is_choice else ""
-
-
-def _hint(word: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(word, [*known], 1)
-    return f"; did you mean {near[0]}?" if near else ""
+    return hint(token.value, get_args(error.target_type)) if is_choice else ""

@@ -15,8 +15,6 @@ from bitreplay.errors import InputError
 from bitreplay.images import ImageClassifier
 from bitreplay.report import Confusion, write_evaluation
 
-__all__ = ["evaluate"]
-
 MOST = 40  # classes whose rows are printed
 
 

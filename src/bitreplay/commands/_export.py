@@ -19,8 +19,6 @@ from bitreplay.images import ImageClassifier
 from bitreplay.memory import BinaryMemory
 from bitreplay.training import TrainedNetwork
 
-__all__ = ["export"]
-
 IMAGE_SIZE = 32  # pixels of CIFAR's images, which the binary networks were made for
 
 

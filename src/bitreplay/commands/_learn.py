@@ -15,8 +15,6 @@ from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions
 from bitreplay.images import ImageClassifier, changing
 
-__all__ = ["learn"]
-
 ENCODER = "efficientnet_lite0"
 EXPECTED = "give a folder with a subfolder for every class, or --label and images"
 

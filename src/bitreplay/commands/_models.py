@@ -1,19 +1,24 @@
-"""Models in files, as several commands use them: of images, of features, or a bare memory."""
+"""Models in files: `bitreplay show`, `forget` and `merge`, and what other commands need of them.
+
+A file holds a model of images, a classifier of features, or a bare memory.
+"""
 
 from __future__ import annotations
 
+import json as notation
+import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from rich.console import Console
 
 from bitreplay._floor.container import Tensors, read_file
 from bitreplay._words import printable
 from bitreplay.classifier import GBMClassifier
 from bitreplay.data import images_below
 from bitreplay.errors import InputError, UnknownClassError
-from bitreplay.images import Learned, read_model, summary, write_model
+from bitreplay.images import Learned, changing, read_model, summary, write_model
 from bitreplay.memory import BinaryMemory, Label
-
-__all__ = ["Model", "counted", "existing", "label_named", "memory_of", "pictures_in", "read", "table_of", "write"]
 
 Model = tuple[Learned, Tensors] | GBMClassifier | BinaryMemory
 
@@ -83,3 +88,90 @@ def pictures_in(paths: Sequence[Path]) -> list[Path]:
             raise InputError(f"there is no file {path}")
         files += found
     return files
+
+
+def show(model: Path, *, json: bool = False) -> None:
+    """Show what a model holds: its classes, how many samples each had, bytes, the encoder, and when each was learned.
+
+    Parameters
+    ----------
+    model : Path
+        A model of images, a saved classifier, or a memory (`memory.safetensors`).
+    json : bool
+        The same as JSON.
+    """
+    held = read(model)
+    if not json:
+        whole = f"{table_of(held)}\nthe whole file: {model.stat().st_size:,} bytes"
+        Console().print(whole, highlight=False, markup=False, soft_wrap=True)
+        return
+    memory = memory_of(held)
+    classes = [{"name": label, "samples": memory.count(label)} for label in memory.labels]
+    about = held[0].describe() if isinstance(held, tuple) else {"classes": classes, "bytes": memory.nbytes}
+    print(notation.dumps(about, ensure_ascii=False, indent=1))
+
+
+def forget(model: Path, classes: list[str], *, output: Path | None = None) -> None:
+    """Remove classes from a model, with everything stored about them.
+
+    Parameters
+    ----------
+    model : Path
+        A model of images, a saved classifier, or a memory.
+    classes : list of str
+        Their names: `bitreplay forget shop.bitreplay mug`.
+    output : Path, optional
+        Where to write the changed model; by default it replaces the old one.
+    """
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    target = model if output is None else output
+    existing(model)  # before anything is made beside it
+    with changing(target):
+        begun = time.perf_counter()
+        held = read(model)
+        for name in classes:
+            label = label_named(name, memory_of(held))
+            if isinstance(held, BinaryMemory):
+                held.remove(label)
+            elif isinstance(held, tuple):
+                held = held[0].forgotten(label), held[1]
+            else:
+                held.forget(label)
+        write(target, held)
+        seconds = time.perf_counter() - begun
+    console.print(
+        f"{target}: {counted(len(memory_of(held)), 'class', 'classes')} left; forgotten in {1000 * seconds:.0f} ms"
+    )
+
+
+def merge(model: Path, others: list[Path], *, output: Path | None = None) -> None:
+    """Add the classes of other models, which must have the same encoder and thresholds: copies that learned elsewhere.
+
+    Parameters
+    ----------
+    model : Path
+        A model of images, a saved classifier, or a memory.
+    others : list of Path
+        Others like it; of a class that several know, what each has seen is combined.
+    output : Path, optional
+        Where to write the changed model; by default it replaces the old one.
+    """
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    target = model if output is None else output
+    for path in (model, *others):
+        existing(path)  # before anything is made beside it
+    with changing(target):
+        held = read(model)
+        for path in others:
+            held = _merged(held, read(path), path)
+        write(target, held)
+    console.print(f"{target}: {len(memory_of(held))} classes")
+
+
+def _merged(held: Model, other: Model, path: Path) -> Model:
+    if isinstance(held, tuple):
+        if not isinstance(other, tuple):
+            raise InputError(f"{path} is not a model of images: it does not say which encoder it was made with")
+        return held[0].merged(other[0]), held[1]
+    held.merge(memory_of(other))
+    return held

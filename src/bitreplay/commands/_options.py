@@ -11,8 +11,6 @@ from cyclopts import Group, Parameter, Token, convert
 from bitreplay.runs import Setting
 from bitreplay.training import TrainingChanges
 
-__all__ = ["DEFAULT_SETTING", "Integers", "SettingOptions"]
-
 
 def _integers(kind: Any, tokens: Sequence[Token]) -> list[int]:
     """Read `5 3 2`; `5,3,2` and `[5,3,2]` are also accepted."""

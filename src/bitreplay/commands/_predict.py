@@ -16,8 +16,6 @@ from bitreplay._words import printable
 from bitreplay.commands._models import counted, existing, pictures_in
 from bitreplay.images import ImageClassifier
 
-__all__ = ["predict"]
-
 BLOCK = 512  # images whose answers are printed together
 
 

@@ -10,8 +10,6 @@ from rich.console import Console
 from bitreplay.report import csv_table, markdown_table, terminal_table, write_report
 from bitreplay.runs import find_runs, results_of
 
-__all__ = ["report"]
-
 
 def report(
     runs: list[Path],

@@ -26,6 +26,7 @@ from bitreplay.experiments import (
     ExperimentName,
     Measured,
     Request,
+    Scale,
     about_network,
     command_of,
     experiments_page,
@@ -33,10 +34,8 @@ from bitreplay.experiments import (
     read_outcome,
     write_outcome,
 )
-from bitreplay.runs import RunFolder, Scale
+from bitreplay.runs import RunFolder
 from bitreplay.training import NETWORK
-
-__all__ = ["reproduce"]
 
 WIDEST = 1000  # characters of a table
 

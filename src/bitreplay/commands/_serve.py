@@ -16,8 +16,6 @@ from bitreplay.classifier import GBMClassifier
 from bitreplay.commands._models import counted
 from bitreplay.errors import InputError
 
-__all__ = ["serve", "studio"]
-
 TOKEN = "BITREPLAY_TOKEN"  # the variable: an argument would be seen by everybody who lists processes
 UNDO_STEPS = 20  # ours: more than a slip, and a few hundred kilobytes
 SEED = 0

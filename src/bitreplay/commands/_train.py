@@ -10,8 +10,6 @@ from rich.console import Console
 from bitreplay import caches
 from bitreplay.commands._options import DEFAULT_SETTING, SettingOptions
 
-__all__ = ["train"]
-
 PHASES = {
     "plain": "without the binarizer",
     "plain_then_binarized": "with the binarizer added afterwards",

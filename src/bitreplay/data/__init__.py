@@ -14,6 +14,7 @@ from bitreplay.data._known import advice as advice
 from bitreplay.data._known import local_folder as local_folder
 from bitreplay.data._load import load_dataset
 from bitreplay.data._scenario import Scenario, Task, make_scenario
+from bitreplay.data._sizes import describe_sizes as describe_sizes
 from bitreplay.data._stream import Stream as Stream
 from bitreplay.data._stream import as_stream
 from bitreplay.data._torch_dataset import from_torch

@@ -1,7 +1,4 @@
-"""Which data sets are available, where they come from, and how to get the others: printed by `bitreplay data`.
-
-It precedes the flow **images** → features → bits → memory/head → class: what can be loaded.
-"""
+"""Which data sets are available, where they come from, and how to get the others: printed by `bitreplay data`."""
 
 from __future__ import annotations
 
@@ -15,19 +12,10 @@ from bitreplay.data._known import KNOWN, advice
 from bitreplay.data._load import find_source, hub_identity
 from bitreplay.errors import BitreplayError
 
-__all__ = ["Available", "available"]
-
 
 @dataclass(frozen=True)
 class Available:
-    """A data set that can be loaded by `name`, or could be if it were here.
-
-    Examples
-    --------
-    >>> digits = available()[0]
-    >>> digits.name, digits.present, digits.classes, digits.samples
-    ('digits', True, 10, 1797)
-    """
+    """A data set that can be loaded by `name`, or could be if it were here."""
 
     name: str
     present: bool

@@ -15,8 +15,6 @@ from bitreplay.data._decoded import EncodedDataset, EncodedSplit
 from bitreplay.data._split import classes_in_both
 from bitreplay.errors import InputError
 
-__all__ = ["CATEGORIES", "core50_frames", "core50_root", "encoded_core50"]
-
 CATEGORIES = (  # five objects each, in the order of the objects' numbers
     "plug_adapter",
     "mobile_phone",

@@ -17,18 +17,6 @@ import numpy.typing as npt
 from bitreplay._floor.arguments import text
 from bitreplay.errors import InputError
 
-__all__ = [
-    "BLOCK",
-    "ImageDataset",
-    "Images",
-    "Part",
-    "Samples",
-    "Split",
-    "begin_fingerprint",
-    "from_arrays",
-    "from_splits",
-]
-
 Part = Literal["train", "test"]
 Images = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
@@ -40,24 +28,15 @@ BLOCK = 4096  # images hashed at once, to bound the memory of arrays that are no
 class Split:
     """All training or all test samples of a data set.
 
-    Parameters
-    ----------
-    images : ndarray of uint8, shape (N, H, W, C)
-        Grey (C = 1) or RGB (C = 3); usually a read-only memory map.
-    labels : ndarray of int64, shape (N,)
-        Classes 0 to n_classes - 1.
-    groups : ndarray of int64, shape (N,), optional
-        Additional grouping of samples, such as CORe50's sessions.
-
     Examples
     --------
     >>> Split(np.zeros((4, 2, 2, 3), dtype=np.uint8), np.array([0, 1, 1, 0]))
     Split(4 images of 2 x 2 x 3)
     """
 
-    images: Images
-    labels: Integers
-    groups: Integers | None = None
+    images: Images  # (N, H, W, C), grey (C = 1) or RGB (C = 3); usually a read-only memory map
+    labels: Integers  # (N,) classes 0 to n_classes - 1
+    groups: Integers | None = None  # (N,) such as CORe50's sessions
 
     def __post_init__(self) -> None:
         if self.images.dtype != np.uint8 or self.images.ndim != 4 or self.images.shape[3] not in (1, 3):

@@ -26,8 +26,6 @@ from bitreplay.data._dataset import ImageDataset, Part, Split, begin_fingerprint
 from bitreplay.data._images import Encoded, common_size, decode, need_pillow
 from bitreplay.errors import FileFormatError, InputError
 
-__all__ = ["KIND", "EncodedDataset", "EncodedSplit", "decoded_key", "load_decoded"]
-
 KIND = "datasets"  # of cache entries
 VERSION = 1  # of the files in the cache and of the way they are made: another number, other entries
 BLOCK = 512  # images decoded at once: enough for all threads, and little memory
@@ -69,16 +67,7 @@ def load_decoded(
 ) -> ImageDataset:
     """The data set from the cache; decoded into it first if missing or damaged.
 
-    Parameters
-    ----------
-    name : str
-        Name of the data set.
-    open_source : callable
-        Finds the encoded images; called only if they must be decoded.
-    image_size : int or None
-        Side of the square that images are resized to; None keeps their size, if all are equal and small.
-    **identity
-        What else determines the result: files with their sizes and times, options.
+    `open_source` is called only if images must be decoded; `identity` is what else determines the result.
     """
     key = decoded_key(name, image_size, **identity)
     for _ in range(2):  # an entry may be damaged, or be cleaned away while it is opened

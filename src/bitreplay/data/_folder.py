@@ -16,8 +16,6 @@ from bitreplay.data._decoded import EncodedDataset, EncodedSplit
 from bitreplay.data._split import split_by_seed
 from bitreplay.errors import InputError
 
-__all__ = ["encoded_folder", "image_files", "images_below", "images_by_class", "split_folders"]
-
 TEST_FOLDERS = ("test", "valid", "val")  # the first that exists
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
 EXPECTED = "expected folders train/ and test/ with one folder of images per class in each, or one folder per class"

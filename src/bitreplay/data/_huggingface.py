@@ -12,19 +12,9 @@ from typing import Any
 from bitreplay.data._parquet import BLOCK, ImageTable
 from bitreplay.errors import InputError
 
-__all__ = ["hub_tables"]
-
 
 def hub_tables(repository: str, advice: str) -> dict[str, ImageTable]:
-    """Tables of a data set on the Hub, by split; downloaded if necessary.
-
-    Parameters
-    ----------
-    repository : str
-        `"user/name"`.
-    advice : str
-        How else to get it; the end of the error message if there is no network.
-    """
+    """Tables of a data set on the Hub, by split; downloaded if necessary; `advice` says how else to get it."""
     try:
         import datasets
     except ImportError:

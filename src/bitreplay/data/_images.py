@@ -17,8 +17,6 @@ from bitreplay.errors import FileFormatError, InputError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Encoded", "Named", "common_size", "decode", "decode_within", "need_pillow"]
-
 DEFAULT_SIZE = 128  # ours: what CORe50 has, and a little more than the 112 px that the pretrained encoder takes
 LARGEST_KEPT = 256  # ours: images all alike are kept as they are up to this side; beyond, a cache would be huge
 # What decodes pixels and nothing else: Pillow would also hand PostScript to Ghostscript, whatever its file is called.

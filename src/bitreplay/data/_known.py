@@ -7,8 +7,6 @@ from pathlib import Path
 
 from bitreplay._floor.folders import DATA, data_root
 
-__all__ = ["KNOWN", "Known", "advice", "is_path", "local_folder"]
-
 
 @dataclass(frozen=True)
 class Known:

@@ -6,23 +6,24 @@ import difflib
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
 
 from bitreplay._floor.arguments import integer
 from bitreplay._floor.folders import data_root
 from bitreplay.data._core50 import core50_frames, core50_root, encoded_core50
-from bitreplay.data._dataset import ImageDataset
+from bitreplay.data._dataset import ImageDataset, from_arrays
 from bitreplay.data._decoded import EncodedDataset, load_decoded
-from bitreplay.data._digits import digits
 from bitreplay.data._folder import encoded_folder, image_files, split_folders
 from bitreplay.data._huggingface import hub_tables
 from bitreplay.data._known import KNOWN, advice, is_path, local_folder
 from bitreplay.data._parquet import encoded_from_tables, find_parquet, local_tables
-from bitreplay.data._split import every_nth
+from bitreplay.data._split import every_nth, split_by_seed
 from bitreplay.errors import InputError
-
-__all__ = ["find_source", "hub_identity", "load_dataset"]
 
 
 def load_dataset(
@@ -68,7 +69,7 @@ def load_dataset(
     if name == "digits":
         if image_size not in (None, 8):
             raise InputError(f"digits are 8 x 8 pixels; leave image_size out (got {image_size})")
-        return every_nth(digits(test_fraction, seed), every)
+        return every_nth(_digits(test_fraction, seed), every)
     found = local_folder(name)
     if found is None:
         return every_nth(_from_hub(name, image_size, test_fraction, seed), every)
@@ -153,3 +154,14 @@ def _unknown(name: str) -> str:
         else "expected the path of a folder, or 'user/name' on the Hugging Face Hub"
     )
     return f"there is no data set {name!r} among {', '.join(sorted(set(names)))}; {hint}"
+
+
+def _digits(test_fraction: float, seed: int) -> ImageDataset:
+    """1797 grey images of ten digits; a share of each class, chosen by `seed`, becomes the test split."""
+    raw = load_digits()
+    images = np.round(raw.images * (255 / 16)).astype(np.uint8)  # scikit-learn's pixels go from 0 to 16
+    labels = raw.target.astype(np.int64)
+    names = [str(name) for name in raw.target_names]
+    train, test = split_by_seed(labels, names, test_fraction, seed)
+    dataset = from_arrays(images[train], labels[train], images[test], labels[test], names, "digits")
+    return replace(dataset, source="scikit-learn")

@@ -21,8 +21,6 @@ from bitreplay.data._images import Encoded
 from bitreplay.data._split import classes_in_both, split_by_seed
 from bitreplay.errors import FileFormatError, InputError
 
-__all__ = ["ImageTable", "encoded_from_tables", "find_parquet", "local_tables"]
-
 Integers = npt.NDArray[np.int64]
 
 TRAIN = "train"

@@ -18,8 +18,6 @@ from bitreplay.data._dataset import ImageDataset, Samples, Split
 from bitreplay.data._sizes import describe_sizes, task_sizes
 from bitreplay.errors import InputError
 
-__all__ = ["Integers", "Scenario", "Task", "make_scenario", "of_classes"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -10,8 +10,6 @@ import numpy as np
 from bitreplay._floor.arguments import integer
 from bitreplay.errors import InputError
 
-__all__ = ["describe_sizes", "task_sizes"]
-
 
 def task_sizes(
     n_classes: int,
@@ -118,7 +116,7 @@ def _check_sizes(sizes: Sequence[int], n_classes: int) -> tuple[int, ...]:
 
 
 def describe_sizes(sizes: Sequence[int]) -> str:
-    """Sizes in the usual notation.
+    """Sizes in the usual notation, task 0 separate.
 
     Examples
     --------

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from bitreplay.data._dataset import ImageDataset, Split
 from bitreplay.errors import InputError
 
-__all__ = ["classes_in_both", "every_nth", "split_by_seed"]
-
 Integers = npt.NDArray[np.int64]
 
 

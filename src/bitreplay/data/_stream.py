@@ -17,8 +17,6 @@ from bitreplay._floor.arguments import integer, one_of
 from bitreplay.data._dataset import Samples
 from bitreplay.data._scenario import Integers, Scenario, Task, of_classes
 
-__all__ = ["Stream", "as_stream"]
-
 Stream = Literal["online", "blurry", "longtail"]
 
 MOMENTS = 20  # ours: times at which accuracy is measured, about; every one takes a test of all classes

@@ -20,8 +20,6 @@ from bitreplay.data._images import Named, decode_within, need_pillow
 from bitreplay.data._split import split_by_seed
 from bitreplay.errors import InputError
 
-__all__ = ["from_torch"]
-
 Integers = npt.NDArray[np.int64]
 
 

@@ -30,8 +30,6 @@ from bitreplay.device._layout import Layout
 from bitreplay.device._records import Record, read_records
 from bitreplay.device._status import BlockError, Status
 
-__all__ = ["BLOCK_VERSION", "newest", "read_block", "write_block"]
-
 MAGIC = int.from_bytes(b"brmb", "little")
 BLOCK_VERSION = 1
 HEAD = 8  # words before the records

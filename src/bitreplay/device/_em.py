@@ -19,8 +19,6 @@ from bitreplay.bits import PackedBits
 from bitreplay.device._fixed_point import LEVELS, ONE, exponential, logarithm, scaled_logarithms
 from bitreplay.device._layout import Layout
 
-__all__ = ["EM_LOGARITHMS", "EM_LOG_ODDS", "fit_prototypes"]
-
 Integers = npt.NDArray[np.int64]
 
 CLAMP = 0.02  # ours: that of EMOptions, measured in benchmarks/clamp.py

@@ -1,7 +1,4 @@
-"""export_c: a trained model as a folder of C99 sources, from features or pixels to the class.
-
-The last step of the flow, out of Python: the sources in the folder compile without this library.
-"""
+"""export_c: a trained model as a folder of C99 sources, from features or pixels to the class."""
 
 from __future__ import annotations
 
@@ -21,14 +18,11 @@ from bitreplay.device._model import DeviceModel, HeadName
 from bitreplay.device._render import is_name
 from bitreplay.device._selftest import IMAGES, Embeddings, selftest_source
 from bitreplay.device._sizes import Part, sizes, sizes_table
-from bitreplay.device._sources import library_folder
 from bitreplay.device._tables import model_header, model_sizes, model_source
 from bitreplay.device._thresholds import FeatureType
 from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory
 from bitreplay.nn import pack_network
-
-__all__ = ["export_c"]
 
 MORE_CLASSES = 10  # room in RAM beyond the classes that are shipped, unless told otherwise
 
@@ -194,3 +188,8 @@ def _embeddings(network: nn.Module | None, device: DeviceModel) -> Embeddings | 
     bits = pack_network(network)(images)
     assert isinstance(bits, PackedBits)  # it ends with a sign
     return Embeddings(images, bits)
+
+
+def library_folder() -> Path:
+    """The folder of the C library, for compiling it yourself."""
+    return Path(__file__).parent / "c"

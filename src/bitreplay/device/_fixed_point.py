@@ -9,20 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "EXP_PARTS",
-    "EXP_WHOLE",
-    "LEVELS",
-    "LN_2",
-    "LN_TABLE",
-    "ONE",
-    "SCALE",
-    "WHOLE_NATS",
-    "exponential",
-    "logarithm",
-    "scaled_logarithms",
-]
-
 Integers = npt.NDArray[np.int64]
 
 SCALE = 4096  # ours: a nat; rounding an entry of a table then changes the log-probability of a bit by 0.0001 at most

@@ -1,9 +1,8 @@
 """IntegerHead: the closed form, its linear part, or a linear classifier, with weights of a few bits.
 
-In the flow images → features → bits → memory/**head → class** it decides between fixed classes, from weights that were
-computed in floating point. A row of weights is integers of 2 to 8 bits with one scale; a class's score is the
-product of its first row with the bits plus the squares of the products of its other rows. `bitreplay_head_scores`
-computes the same, bit for bit.
+It decides between fixed classes, from weights that were computed in floating point. A row of weights is integers of 2
+to 8 bits with one scale; a class's score is the product of its first row with the bits plus the squares of the products
+of its other rows. `bitreplay_head_scores` computes the same, bit for bit.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from bitreplay.device._records import Words
 from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory
 
-__all__ = ["IntegerHead", "mean_bits"]
-
 Integers = npt.NDArray[np.int64]
 
 ROWS = 1024  # embeddings scored at once
@@ -37,26 +34,14 @@ CUTS = np.linspace(
 
 @dataclass(frozen=True, eq=False)
 class IntegerHead:
-    """A head in integers; :meth:`of_rows` makes one.
+    """A head in integers; :meth:`of_rows` makes one."""
 
-    Parameters
-    ----------
-    weights : ndarray of int8, shape (classes, 1 + squares, D)
-        Weights of each class: a linear row, and rows whose products are squared.
-    biases, scales : ndarray of int32, shape (classes, 1 + squares)
-        A row's product with the bits is (sum of weights + bias) * scale.
-    weight_bits : int
-        Bits per weight, 2 to 8.
-    shift, score_shift : int
-        Binary digits dropped from products before they are squared, and from scores in the end.
-    """
-
-    weights: npt.NDArray[np.int8]
-    biases: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.int8]  # (classes, 1 + squares, D): a linear row, and rows whose products are squared
+    biases: npt.NDArray[np.int32]  # (classes, 1 + squares); a product is (sum of weights + bias) * scale
     scales: npt.NDArray[np.int32]
     weight_bits: int
-    shift: int
-    score_shift: int
+    shift: int  # binary digits dropped from products before they are squared,
+    score_shift: int  # and from scores in the end
 
     @classmethod
     def of_rows(

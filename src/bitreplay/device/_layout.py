@@ -16,8 +16,6 @@ from bitreplay.bits import Fingerprint
 from bitreplay.device._fixed_point import scaled_logarithms
 from bitreplay.errors import InputError
 
-__all__ = ["MOST_SAMPLES", "Layout", "short_fingerprint"]
-
 LEAST_CLAMP = 0.00034  # 4096 times its logarithm is -32,714: it must be above -32,768
 MOST_SAMPLES = 65535  # of one class: their responsibilities then add up to less than 2^31
 RANGES = {

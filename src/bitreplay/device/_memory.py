@@ -1,8 +1,7 @@
 """DeviceMemory: the memory as on a device, and integer Bayes, the head that needs nothing else.
 
-In the flow images → features → bits → **memory/head → class** it is the whole second half, in integers: a class is
-enrolled by EM in integers, forgotten by moving words, and scored straight from the stored codes. `bitreplay.h` offers
-the same calls, with the same answers bit for bit.
+A class is enrolled by EM in integers, forgotten by moving words, and scored straight from the stored codes.
+`bitreplay.h` offers the same calls, with the same answers bit for bit.
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ from bitreplay.device._status import DeviceError, Status
 from bitreplay.errors import InputError
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
-
-__all__ = ["DeviceMemory"]
 
 ROWS = 4096  # embeddings scored at once
 

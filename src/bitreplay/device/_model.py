@@ -1,19 +1,19 @@
 """DeviceModel: everything of a trained model that goes to a device, in integers.
 
-In the flow images → features → bits → memory/head → class it gathers what a classifier has learned: thresholds, memory,
-head, and the network if it is fully binary.
+It gathers what a classifier has learned: thresholds, memory, head, and the network if it is fully binary.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import nn
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.binarizers import Binarizer, Identity, Native
 from bitreplay.classifier import GBMClassifier
 from bitreplay.device._head import IntegerHead, mean_bits
@@ -25,8 +25,6 @@ from bitreplay.errors import InputError
 from bitreplay.heads import Bayes, ClosedForm, Head, Replay
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import EMOptions
-
-__all__ = ["DeviceModel", "HeadName"]
 
 HeadName = Literal["own", "bayes", "closed_form", "linear_part"]
 
@@ -88,8 +86,7 @@ class DeviceModel:
         >>> bool((device.head.predict(bits) == clf.predict(X)).mean() > 0.99)
         True
         """
-        if head not in get_args(HeadName):
-            raise InputError(f"head must be one of {', '.join(get_args(HeadName))}; got {head!r}")
+        one_of("head", head, HeadName)
         memory, own, maker = _parts(model, binarizer)
         if memory.bits > 8:
             raise InputError(f"a device stores q = 1 to 8 bits per value; this memory has q = {memory.bits}")

@@ -1,20 +1,17 @@
 """DeviceNetwork: a fully binary network as on a device, layer by layer.
 
-In the flow **images → features → bits** → memory/head → class it goes from pixels to a packed embedding with XOR,
-popcount and comparisons. It computes the same as :func:`bitreplay.nn.pack_network`; here are the weights and limits in
-the order of `bitreplay_network.c`.
+It goes from pixels to a packed embedding with XOR, popcount and comparisons. It computes the same as
+:func:`bitreplay.nn.pack_network`; here are the weights and limits in the order of `bitreplay_network.c`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 from bitreplay.device._records import Words
 from bitreplay.errors import InputError
@@ -22,49 +19,30 @@ from bitreplay.nn import (
     BinaryConv2d,
     BinaryLinear,
     Comparison,
-    Gain,
-    LearnableThreshold,
-    Sign,
     ThermometerConv2d,
     fold,
+    following,
+    leaves,
     pixel_thresholds,
 )
-
-__all__ = ["DeviceLayer", "DeviceNetwork"]
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceLayer:
-    """A convolution of bits; a dense layer is one as large as its input.
+    """A convolution of bits; a dense layer is one as large as its input."""
 
-    Parameters
-    ----------
-    height, width, channels : int
-        Of the input map.
-    outputs, groups, size, stride, padding : int
-        Of the convolution.
-    pool : bool
-        Whether the best of 2 x 2 positions counts.
-    weights : ndarray of uint32, shape (outputs, words)
-        size * size * channels / groups bits each, the channels of a position side by side.
-    limits : ndarray of int16, shape (outputs,)
-        A bit is set where at most this many bits differ,
-    flips : ndarray of uint32
-        or where more do, for outputs whose bit is set here.
-    """
-
-    height: int
+    height: int  # of the input map, as the next two
     width: int
     channels: int
-    outputs: int
+    outputs: int  # of the convolution, as the next four
     groups: int
     size: int
     stride: int
     padding: int
-    pool: bool
-    weights: Words
-    limits: npt.NDArray[np.int16]
-    flips: Words
+    pool: bool  # whether the best of 2 x 2 positions counts
+    weights: Words  # (outputs, words): size * size * channels / groups bits each, channels side by side
+    limits: npt.NDArray[np.int16]  # (outputs,) a bit is set where at most this many bits differ,
+    flips: Words  # or where more do, for outputs whose bit is set here
 
     @property
     def fan_in(self) -> int:
@@ -125,7 +103,7 @@ class DeviceNetwork:
     @classmethod
     def of_module(cls, network: nn.Module, image_size: int) -> DeviceNetwork:
         """The layers of a trained network such as :class:`bitreplay.backbones.BinaryVGG`, for square images."""
-        modules = list(_leaves(network))
+        modules = list(leaves(network))
         if not modules or not isinstance(modules[0], ThermometerConv2d):
             raise InputError("a network for a device must start with a ThermometerConv2d, as BinaryVGG does")
         first = modules[0]
@@ -138,7 +116,11 @@ class DeviceNetwork:
                 continue
             if not isinstance(module, BinaryConv2d | BinaryLinear):
                 raise InputError(f"{type(module).__name__} as module {at} is not supported on a device")
-            at, pool, comparison = _following(modules, at)
+            at, pool, before_sign, gives_bits = following(modules, at)
+            if not gives_bits:
+                raise InputError("in a network for a device, a Sign must follow every binary layer; found none")
+            channels = module.out_channels if isinstance(module, BinaryConv2d) else module.out_features
+            comparison = fold(before_sign, channels)
             layers.append(_layer(module, shape, layers[-1].outputs if layers else 0, pool, comparison))
             shape = layers[-1].out_shape
         if shape != (1, 1):
@@ -166,31 +148,6 @@ class DeviceNetwork:
     def size_bits(self) -> int:
         """Bits of all layers in flash, with the table of pixels."""
         return sum(layer.size_bits for layer in self.layers) + 8 * 256
-
-
-def _leaves(network: nn.Module) -> Iterator[nn.Module]:
-    if isinstance(network, nn.Sequential):
-        for module in network:
-            yield from _leaves(module)
-    elif not isinstance(network, nn.Identity | nn.Dropout):
-        yield network
-
-
-def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, Comparison]:
-    """Where the next layer is, whether maps are pooled before, and what sums are compared with."""
-    layer = modules[at]
-    channels = layer.out_channels if isinstance(layer, BinaryConv2d) else getattr(layer, "out_features", 0)
-    at += 1
-    pool = at < len(modules) and isinstance(modules[at], nn.MaxPool2d)
-    at += pool
-    before_sign = None
-    if at < len(modules) and isinstance(modules[at], _BatchNorm | Gain | LearnableThreshold):
-        before_sign = modules[at]
-        at += 1
-    if at == len(modules) or not isinstance(modules[at], Sign):
-        found = type(modules[at]).__name__ if at < len(modules) else "nothing"
-        raise InputError(f"in a network for a device, a Sign must follow every binary layer; found {found}")
-    return at + 1, pool, fold(before_sign, channels)
 
 
 def _layer(

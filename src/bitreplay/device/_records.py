@@ -23,8 +23,6 @@ import numpy.typing as npt
 from bitreplay.bits import PackedBits
 from bitreplay.device._layout import Layout
 
-__all__ = ["Record", "Words", "read_records", "words_of"]
-
 Words = npt.NDArray[np.uint32]
 
 HEAD = 3  # words before the mixing weights
@@ -34,17 +32,6 @@ HEAD = 3  # words before the mixing weights
 class Record:
     """What a device stores about a class.
 
-    Parameters
-    ----------
-    label : int
-        32 bits that name the class.
-    count : int
-        Samples it was learned from.
-    weights : ndarray of uint16, shape (K,)
-        Mixing weights, relative to their sum.
-    codes : ndarray of uint8, shape (K, D)
-        Prototypes, 0 .. 2^q - 1.
-
     Examples
     --------
     >>> record = Record(7, 12, np.array([65535], np.uint16), np.array([[0, 1, 4, 6, 7]], np.uint8))
@@ -52,10 +39,10 @@ class Record:
     ['7', 'c', '1', 'ffff', '1c', '18', '12']
     """
 
-    label: int
-    count: int
-    weights: npt.NDArray[np.uint16]
-    codes: npt.NDArray[np.uint8]
+    label: int  # 32 bits that name the class
+    count: int  # samples it was learned from
+    weights: npt.NDArray[np.uint16]  # (K,) mixing weights, relative to their sum
+    codes: npt.NDArray[np.uint8]  # (K, D) prototypes, 0 .. 2^q - 1
 
     def to_words(self, layout: Layout) -> Words:
         """The class as words."""

@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from bitreplay.errors import InputError
 
-__all__ = ["array", "comment", "is_name", "text"]
-
 WIDTH = 116
 # Of each type, what C calls it, and how its values are written.
 TYPES: dict[np.dtype[Any], tuple[str, Callable[[Any], str]]] = {

@@ -18,8 +18,6 @@ from bitreplay.device._render import array
 from bitreplay.device._status import DeviceError, Status
 from bitreplay.device._thresholds import IntegerThresholds
 
-__all__ = ["selftest_source"]
-
 VECTORS = 16
 IMAGES = 2
 MOST_ENROLLED = 40

@@ -6,25 +6,13 @@ from dataclasses import dataclass
 
 from bitreplay.device._model import DeviceModel
 
-__all__ = ["Part", "sizes", "sizes_table"]
-
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a model on a device.
-
-    Parameters
-    ----------
-    name : str
-        What it is.
-    place : {"flash", "RAM"}
-        Where it is.
-    bits : int
-        Its size.
-    """
+    """A part of a model on a device."""
 
     name: str
-    place: str
+    place: str  # flash or RAM
     bits: int
 
     @property
@@ -34,16 +22,7 @@ class Part:
 
 
 def sizes(model: DeviceModel, room: int, samples: int) -> list[Part]:
-    """The parts of a model.
-
-    Parameters
-    ----------
-    model : DeviceModel
-        The model.
-    room : int
-        Classes that RAM is reserved for.
-    samples : int
-        Maximum number of samples of an enrolled class.
+    """The parts of a model, with RAM for `room` classes, and for enrolling up to `samples` of a class.
 
     Examples
     --------

@@ -9,17 +9,9 @@ from enum import IntEnum
 
 from bitreplay.errors import FileFormatError, InputError
 
-__all__ = ["BlockError", "DeviceError", "Status"]
-
 
 class Status(IntEnum):
-    """Answers of the C library; anything other than `OK` means that nothing was changed.
-
-    Examples
-    --------
-    >>> Status.FULL
-    <Status.FULL: 3>
-    """
+    """Answers of the C library; anything other than `OK` means that nothing was changed."""
 
     OK = 0
     BAD_ARGUMENT = 1  # no samples, too many, an option out of its range, a pointer to nothing
@@ -36,7 +28,15 @@ class Status(IntEnum):
     NOT_WRITTEN = 12  # the caller's function could not write
 
 
-class DeviceError(InputError):
+class _Refusal(Exception):  # noqa: N818  # the part that the two below share
+    """An answer of the device, with its code."""
+
+    def __init__(self, status: Status, message: str) -> None:
+        super().__init__(f"{message} ({status.name})")
+        self.status = status
+
+
+class DeviceError(_Refusal, InputError):
     """A call that the device would answer with a code other than `OK`.
 
     Examples
@@ -47,12 +47,8 @@ class DeviceError(InputError):
     bitreplay.device._status.DeviceError: no room for class 3 (FULL)
     """
 
-    def __init__(self, status: Status, message: str) -> None:
-        super().__init__(f"{message} ({status.name})")
-        self.status = status
 
-
-class BlockError(FileFormatError):
+class BlockError(_Refusal, FileFormatError):
     """A block that the device would refuse.
 
     Examples
@@ -60,7 +56,3 @@ class BlockError(FileFormatError):
     >>> BlockError(Status.DAMAGED, "the checksum does not fit").status.name
     'DAMAGED'
     """
-
-    def __init__(self, status: Status, message: str) -> None:
-        super().__init__(f"{message} ({status.name})")
-        self.status = status

@@ -6,8 +6,6 @@ from bitreplay.device._model import DeviceModel
 from bitreplay.device._network import DeviceNetwork
 from bitreplay.device._render import array, comment, text
 
-__all__ = ["model_header", "model_sizes", "model_source"]
-
 C_TYPES = {"uint8": "bitreplay_thresholds_8", "int8": "bitreplay_thresholds_8", "int16": "bitreplay_thresholds_16"}
 FLOAT_TYPE = "bitreplay_thresholds_float"
 VALUES = {"uint8": "int16", "int8": "int16", "int16": "int32", "float32": "float32"}

@@ -1,7 +1,7 @@
 """Integer thresholds: the binarizer for integer features, as quantised networks and sensors produce them.
 
-In the flow images → **features → bits** → memory/head → class a float threshold becomes the integer that gives the
-same bits. A feature x of a quantised network represents ``scale * (x - zero_point)``.
+A float threshold becomes the integer that gives the same bits. A feature x of a quantised network represents
+``scale * (x - zero_point)``.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, number, one_of
 from bitreplay.binarizers import Binarizer, Native, Thermometer
 from bitreplay.bits import PackedBits, pack
 from bitreplay.errors import InputError
-
-__all__ = ["FeatureType", "IntegerThresholds"]
 
 FeatureType = Literal["uint8", "int8", "int16", "float32"]
 
@@ -27,15 +25,6 @@ FeatureType = Literal["uint8", "int8", "int16", "float32"]
 @dataclass(frozen=True, eq=False)
 class IntegerThresholds:
     """Bit ``p * i + j`` is set where feature i is greater than threshold j; :meth:`of_binarizer` makes it.
-
-    Parameters
-    ----------
-    feature_type : {"uint8", "int8", "int16", "float32"}
-        Type of the device's features.
-    inputs : int
-        d, features.
-    values : ndarray of int32, or float32, shape (d, p), or (1, p) where all features share them
-        Thresholds; integers may lie one below the range of features, so that a bit is always set.
 
     Examples
     --------
@@ -48,8 +37,8 @@ class IntegerThresholds:
     """
 
     feature_type: FeatureType
-    inputs: int
-    values: npt.NDArray[Any]
+    inputs: int  # d, features
+    values: npt.NDArray[Any]  # (d, p), or (1, p) if shared; integers may lie one below the range: always set
 
     @classmethod
     def of_binarizer(
@@ -63,21 +52,10 @@ class IntegerThresholds:
     ) -> IntegerThresholds:
         """The thresholds that set the same bits for features of another type.
 
-        Parameters
-        ----------
-        binarizer : Thermometer or Native
-            The binarizer for floats.
-        n_features : int
-            d.
-        feature_type : {"uint8", "int8", "int16", "float32"}
-            Type of the device's features.
-        scale, zero_point : float, int
-            What an integer x represents: ``scale * (x - zero_point)``.
+        An integer x represents ``scale * (x - zero_point)``.
         """
-        if feature_type not in get_args(FeatureType):
-            raise InputError(f"feature_type must be one of {', '.join(get_args(FeatureType))}; got {feature_type!r}")
-        if not isinstance(scale, int | float) or not 0 < scale < math.inf:
-            raise InputError(f"scale must be a positive number; got {scale!r}")
+        one_of("feature_type", feature_type, FeatureType)
+        scale = number("scale", scale, above=0)
         zero_point = integer("zero_point", zero_point)
         n_features = integer("n_features", n_features, 1)
         floats, strictly = _float_thresholds(binarizer, n_features)

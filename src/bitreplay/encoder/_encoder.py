@@ -38,15 +38,12 @@ from bitreplay.backbones import (
     pretrained_on,
 )
 from bitreplay.binarizers import Binarizer, Native
-from bitreplay.bits import PackedBits, row_bytes
+from bitreplay.bits import PackedBits, row_bytes, to_numpy
 from bitreplay.data import Samples
 from bitreplay.encoder._hashes import network_hash, weights_hash
-from bitreplay.encoder._images import checked_images
 from bitreplay.encoder._layers import fast_form, largest_layer
 from bitreplay.errors import InputError
 from bitreplay.training import TrainedNetwork
-
-__all__ = ["Encoder"]
 
 Features = npt.NDArray[np.float32]
 
@@ -185,7 +182,7 @@ class Encoder:
     def features(self, samples: Samples | npt.NDArray[np.uint8]) -> Features:
         """Features (N, d) of samples of a data set, or of images (N, H, W, C)."""
         if not isinstance(samples, Samples):
-            samples = checked_images(samples)
+            samples = _checked(samples)
             return np.concatenate([self._encode(samples[rows]) for rows in _batches(len(samples))])
         if not self.key:
             return self.features(samples.images)
@@ -287,3 +284,15 @@ def _read_progress(folder: Path) -> tuple[int, RowWriter | None]:
         return int(done), RowWriter.go_on(folder / FEATURES, (length, checksum))
     except (OSError, ValueError, TypeError, SyntaxError):
         return 0, None
+
+
+def _checked(images: Any) -> npt.NDArray[np.uint8]:
+    """Images as an array, or a word on what is expected."""
+    array = to_numpy(images) if isinstance(images, torch.Tensor) else images
+    if not isinstance(array, np.ndarray) or array.ndim != 4 or array.dtype != np.uint8:
+        got = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else f"a {type(images).__name__}"
+        raise InputError(
+            "images must be uint8, pixels from 0 to 255, in an array of shape (N, height, width, channels), or samples "
+            f"of a data set; got {got}"
+        )
+    return array

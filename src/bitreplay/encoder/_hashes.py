@@ -9,8 +9,6 @@ import inspect
 import torch
 from torch import nn
 
-__all__ = ["network_hash", "weights_hash"]
-
 
 def network_hash(network: nn.Module) -> str:
     """Hash of everything that determines what a network computes, as far as visible from outside.

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["fast_form", "largest_layer"]
-
 Network = Callable[[torch.Tensor], torch.Tensor]
 
 

@@ -14,8 +14,6 @@ from bitreplay.encoder._encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.training import NETWORK, TrainedNetwork
 
-__all__ = ["make_encoder"]
-
 
 def make_encoder(
     encoder: Any,

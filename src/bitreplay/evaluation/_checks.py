@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +11,6 @@ from bitreplay.errors import InputError
 
 if TYPE_CHECKING:
     from bitreplay.evaluation._history import History
-
-__all__ = ["PER_STATE", "TRAIN_TABLES", "Answers", "Counts", "answers_of", "check", "duration", "table_of"]
 
 Counts = npt.NDArray[np.int64]
 Answers = npt.NDArray[np.bool_]
@@ -87,13 +84,6 @@ def answers_of(values: npt.ArrayLike) -> Answers:
     answers = np.array(given)
     answers.setflags(write=False)
     return answers
-
-
-def duration(value: Any) -> float:
-    """`value` as a duration in seconds."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < math.inf:
-        raise InputError(f"seconds must be numbers of at least 0; got {value!r}")
-    return float(value)
 
 
 def table_of(name: str, values: npt.ArrayLike, n_classes: int | None = None) -> Counts:

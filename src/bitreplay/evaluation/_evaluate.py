@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from bitreplay.data import Samples, Scenario
     from bitreplay.learners import Learner
 
-__all__ = ["evaluate"]
-
 
 def evaluate(
     learner: Learner,

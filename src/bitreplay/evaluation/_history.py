@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, number
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.evaluation._checks import (
     PER_STATE,
@@ -25,12 +25,9 @@ from bitreplay.evaluation._checks import (
     Counts,
     answers_of,
     check,
-    duration,
     table_of,
 )
 from bitreplay.evaluation._provenance import Provenance
-
-__all__ = ["History"]
 
 SCHEMA = 2  # 2 has `answers` and `made`
 KIND = "bitreplay history"
@@ -107,7 +104,7 @@ class History:
                 freeze(self, name, table_of(name, getattr(self, name)))
         for name in ("memory_bits", "working_set_bits"):
             freeze(self, name, tuple(integer(name, value, least=0) for value in getattr(self, name)))
-        freeze(self, "seconds", tuple(duration(value) for value in self.seconds))
+        freeze(self, "seconds", tuple(number("seconds", value, 0) for value in self.seconds))
         if not isinstance(self.notes, Mapping):
             raise InputError(f"notes must be a mapping of text to text; got {self.notes!r}")
         freeze(self, "notes", dict(self.notes))

@@ -6,18 +6,18 @@ A result read years later says what it was made with, not what reads it.
 from __future__ import annotations
 
 import datetime
+import os
+import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from bitreplay._floor.machine import machine_in_words
+from bitreplay._floor.arguments import number
 from bitreplay._version import __version__
 from bitreplay.errors import InputError
 
 if TYPE_CHECKING:
     from bitreplay.evaluation._history import History
-
-__all__ = ["Provenance", "made_in_words"]
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,13 @@ class Provenance:
     def __post_init__(self) -> None:
         if not all(isinstance(word, str) for word in (self.version, self.date, self.machine)):
             raise InputError(f"version, date and machine must be text; got {self!r}")
-        number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
-        if not number or not 0 <= self.seconds < float("inf"):
-            raise InputError(f"seconds must be a duration of at least 0; got {self.seconds!r}")
+        number("seconds", self.seconds, 0)
 
     @classmethod
     def now(cls) -> Provenance:
         """The provenance of a result made here and now."""
-        return cls(__version__, datetime.date.today().isoformat(), machine_in_words())
+        machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+        return cls(__version__, datetime.date.today().isoformat(), machine)
 
     def longer(self, seconds: float) -> Provenance:
         """The same with this many more seconds."""

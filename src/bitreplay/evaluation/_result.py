@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from bitreplay.errors import InputError
 from bitreplay.evaluation._history import History
 
-__all__ = ["RunResult"]
-
 
 @dataclass(frozen=True)
 class RunResult:

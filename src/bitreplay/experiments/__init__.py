@@ -10,6 +10,7 @@ from bitreplay.experiments._experiment import Drawing as Drawing
 from bitreplay.experiments._experiment import Experiment as Experiment
 from bitreplay.experiments._experiment import Outcome as Outcome
 from bitreplay.experiments._experiment import Request as Request
+from bitreplay.experiments._experiment import Scale as Scale
 from bitreplay.experiments._experiment import Table as Table
 from bitreplay.experiments._few_shot import FEW_SHOT
 from bitreplay.experiments._files import OUTCOME as OUTCOME
@@ -31,7 +32,7 @@ from bitreplay.experiments._pareto import PARETO
 from bitreplay.experiments._samples_figure import FIGURE_5
 from bitreplay.experiments._ste_table import TABLE_3
 from bitreplay.experiments._table_5_stand_ins import TABLE_5_STAND_INS
-from bitreplay.experiments._tasks_table import TABLE_1_TASKS
+from bitreplay.experiments._tasks_table import TASKS_TABLES
 from bitreplay.experiments._thresholds import THRESHOLDS
 from bitreplay.experiments._update_cost import UPDATE_COST
 
@@ -40,6 +41,8 @@ __all__ = ["EXPERIMENTS"]
 ExperimentName = Literal[  # the names below, for the command line
     "table-1",
     "table-1-tasks",
+    "table-1-tasks-tiny",
+    "table-1-tasks-tiny-pretrained",
     "table-2",
     "table-3",
     "table-4",
@@ -62,7 +65,7 @@ ExperimentName = Literal[  # the names below, for the command line
 
 EXPERIMENTS: dict[str, Experiment] = {
     "table-1": TABLE_1,
-    "table-1-tasks": TABLE_1_TASKS,
+    **TASKS_TABLES,
     "table-2": TABLE_2,
     "table-3": TABLE_3,
     "table-4": TABLE_4,

@@ -18,8 +18,6 @@ from bitreplay.experiments._networks import SMALL, network_of
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Setting
 
-__all__ = ["TABLE_2", "binarizer_table"]
-
 BINARIZERS, FACTORS = {"thermometer": "p", "heaviside": "f"}, (1, 2, 4)
 LEARNER = "GBM:prototypes=8,bits=32,head=replay,objective=expected"
 PUBLISHED = {  # table 2: train and test of task 0, train and test of the final task, for p or f = 1, 2, 4

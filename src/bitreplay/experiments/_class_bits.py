@@ -14,8 +14,6 @@ from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import EMOptions
 from bitreplay.runs import Prepared
 
-__all__ = ["Bits", "class_bits", "draw", "remember"]
-
 Bits = npt.NDArray[np.uint8]
 FLOAT32 = 32  # q: what is seen in a figure of mixtures should not be their quantisation
 

@@ -15,9 +15,7 @@ from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Claim, Experiment, Outcome, Request
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._verdict import Verdict, all_hold
-from bitreplay.runs import Scale, Setting
-
-__all__ = ["TABLE_5", "core50_table"]
+from bitreplay.runs import Setting
 
 # Memory in bits is E * D * n_c for the first three, K * D * n_c * q for the others; the paper's 4.0 Mbit means q = 32.
 ROWS = {  # final accuracy in table 5
@@ -36,29 +34,15 @@ TASKS = 8  # 2 + 8 x 1 categories
 EVERY = {"cpu": 20, "full": 20, "paper": 1}  # frames of a video look alike: 1 in 20 is a usual reduction
 ARCHITECTURE = {"cpu": "linear", "full": "linear", "paper": "quicknet_tail"}
 SEEDS = {"cpu": [0], "full": [0, 1, 2], "paper": [0, 1, 2]}
-REMARKS: dict[Scale, tuple[str, ...]] = {
-    "cpu": (
-        "1 frame in 20, and G is a linear layer instead of QuickNet's last 14 layers: retraining those needs a GPU.",
-        "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 "
-        "and a threshold per feature at its median in task 0.",
-    ),
-    "paper": (
-        "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 "
-        "and a threshold per feature at its median in task 0.",
-    ),
-}
+SMALLER = "1 frame in 20, and G is a linear layer instead of QuickNet's last 14 layers: retraining those needs a GPU."
+NOT_SAID = (
+    "The paper gives neither the order of the categories nor how the embeddings are binarized; we use seed 1993 and a "
+    "threshold per feature at its median in task 0."
+)
 
 
 def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
-    """Run the table.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    options : sequence of str
-        More options for every learner, such as "min_steps=5".
-    """
+    """Run the table, with more options for every learner, such as "min_steps=5"."""
     scale = request.scale
     own = {"dataset": "core50", "tasks": TASKS, "every": EVERY[scale], "encoder": "quicknet_large"}
     setting = Setting(**{**own, **request.setting})
@@ -70,7 +54,7 @@ def core50_table(request: Request, options: Sequence[str] = ()) -> Outcome:
     results = [run.result() for run in runs]
     published = {name: ROWS[row] for name, row in names.items() if row in ROWS}
     table = methods_table(results, "core50", "CORe50, 2 + 8 x 1 categories; published: final accuracy", published)
-    remarks = REMARKS.get(scale, REMARKS["cpu"])
+    remarks = [*([] if scale == "paper" else [SMALLER]), NOT_SAID]
     return Outcome([table], claims=_claims(results, {row: name for name, row in names.items()}), remarks=remarks)
 
 

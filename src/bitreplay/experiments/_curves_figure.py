@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import difference, difference_of
@@ -22,8 +22,6 @@ from bitreplay.experiments._training_curves import Epoch, draw_training, watch_t
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.report import draw_curves, draw_stability
 from bitreplay.runs import Prepared, Setting
-
-__all__ = ["FIGURE_4", "curves_figure"]
 
 BEST, SINGLE = "GBM K=8", "GBM K=1"
 METHODS = {  # what a curve is called, and what it is; the paper's GBM, and what this library has besides
@@ -53,11 +51,8 @@ def curves_figure(request: Request, **options: Any) -> Outcome:
     """Run all methods, and one of them again to record its training, with `options` if the runs have any."""
     setting = Setting(**{**network_of(request), **request.setting})
     names = {text: name for name, text in METHODS.items()}
-    runs = request.compare(setting, list(names), SEEDS)
-    methods = {
-        names[method.name]: replace(method, name=names[method.name])
-        for method in gather([run.result() for run in runs])
-    }
+    found = request.methods(setting, names, SEEDS)
+    methods = {names[text]: replace(method, name=names[text]) for text, method in found.items()}
     epochs = watch_training(Prepared(setting), 8, methods[BEST].seeds[0], **options)
     first = replace(methods[BEST], seeds=methods[BEST].seeds[:1], histories=methods[BEST].histories[:1])
     ours = [methods[name] for name in (BEST, SINGLE, "GBM closed form")]

@@ -20,32 +20,18 @@ from bitreplay._pages.methods import MethodRuns
 from bitreplay.evaluation import History
 from bitreplay.experiments._noise import NOTHING, Noise, margin, probability, together
 from bitreplay.experiments._retraining import Kind, Networks, retraining
-from bitreplay.experiments._thinned import PARTS, View, n_parts, thinned
 from bitreplay.experiments._verdict import LEVEL, Verdict
 
-__all__ = ["Difference", "Floats", "View", "difference", "difference_of", "difference_of_shares", "mean_difference"]
-
 Floats = npt.NDArray[np.float64]
+View = Callable[[History], History]  # what is looked at of a history
 
+PARTS = 20  # ours: the usual number of groups of a jackknife; more would change the error by some percent of itself
 ROUNDING = 1e-9  # of numbers that are equal
 
 
 @dataclass(frozen=True)
 class Difference:
     """A difference of accuracies as shares, with its error.
-
-    Parameters
-    ----------
-    values : sequence of float
-        One for each seed; values of the same seed are averaged first, because they are not independent.
-    test_error : float
-        Standard error due to the finite test set, common to all seeds.
-    n_parts : float
-        Parts of the test set used to estimate this error.
-    network : Noise
-        Standard error due to the training of the network, common to all seeds.
-    over, sampled : str
-        What there is one value for, and what the test error comes from.
 
     Examples
     --------
@@ -56,12 +42,12 @@ class Difference:
     ('seeds', 'network')
     """
 
-    values: Sequence[float]
-    test_error: float = 0.0
-    n_parts: float = PARTS
-    network: Noise = NOTHING
-    over: str = "seeds"
-    sampled: str = "test samples"
+    values: Sequence[float]  # one per seed; values of one seed are averaged first, as they are not independent
+    test_error: float = 0.0  # standard error due to the finite test set, common to all seeds
+    n_parts: float = PARTS  # of the test set that this error was estimated from
+    network: Noise = NOTHING  # due to the training of the network, common to all seeds
+    over: str = "seeds"  # what there is one value for
+    sampled: str = "test samples"  # what the test error comes from
 
     @property
     def mean(self) -> float:
@@ -207,15 +193,9 @@ def difference_of(
 ) -> Difference:
     """Any statistic of histories, with all its errors.
 
-    Parameters
-    ----------
-    statistic : callable
-        Takes a view, a function from a history to the part under consideration, and returns one value per seed. It
-        must access every history through the view.
-    networks, kind
-        Where the histories come from and what is compared, as for :func:`retraining`.
-    times : float
-        How much more the statistic changes with the network than that does.
+    `statistic` takes a view, a function from a history to the part under consideration, and returns one value per seed;
+    it must access every history through the view. It changes `times` as much with the network as what was measured of
+    this `kind` (:func:`retraining`).
     """
     histories: list[History] = []
 
@@ -232,3 +212,34 @@ def difference_of(
         return Difference(values, math.sqrt(2) * off, network=network)
     left_out = [float(np.mean(statistic(thinned(part, parts)))) for part in range(parts)]
     return Difference(values, float(np.std(left_out)) * math.sqrt(parts - 1), parts, network)
+
+
+def n_parts(histories: Sequence[History]) -> int:
+    """Parts that the test samples can be divided into, some of every class in each; 0 if no answers were stored."""
+    if not all(history.answers for history in histories):
+        return 0
+    return min(PARTS, *(int(history.count[history.count > 0].min()) for history in histories))
+
+
+def thinned(part: int, parts: int) -> View:
+    """A function that drops every n-th sample of each class from a history, starting with sample `part`.
+
+    In every state and every history alike, so that differences between methods stay differences on the same samples.
+    """
+
+    def view(history: History) -> History:
+        right, count, answers = np.zeros_like(history.right), np.zeros_like(history.count), []
+        for state, given in enumerate(history.answers):
+            counts = history.count[state]
+            place = np.arange(len(given)) - np.repeat(np.cumsum(counts) - counts, counts)  # within its class
+            kept = place % parts != part
+            classes = np.repeat(np.arange(len(counts)), counts)[kept]
+            answers.append(given[kept])
+            count[state] = np.bincount(classes, minlength=len(counts))
+            right[state] = np.bincount(classes, given[kept], minlength=len(counts))
+        confusion = np.diag(right[-1])  # who was taken for whom is not known by sample: all errors in one place
+        classes = np.arange(len(confusion))
+        confusion[classes, (classes + 1) % len(classes)] += count[-1] - right[-1]
+        return replace(history, right=right, count=count, confusion=confusion, answers=tuple(answers))
+
+    return view

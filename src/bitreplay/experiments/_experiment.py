@@ -7,46 +7,26 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay._pages.numbers import bits, duration, points
 from bitreplay.experiments._verdict import Verdict, holm
-from bitreplay.runs import RunFolder, Scale, Setting, Specification, compare_learners
+from bitreplay.runs import RunFolder, Setting, Specification, compare_learners
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Drawing", "Experiment", "Outcome", "Request", "Scale", "Table"]
-
+Scale = Literal["cpu", "full", "paper"]
 Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
 class Request:
     """How to run an experiment.
-
-    Parameters
-    ----------
-    scale : {"cpu", "full", "paper"}
-        Reduced to fit two cores; the paper's network with a short schedule; or as in the paper.
-    output : Path
-        Folder for the runs.
-    seeds : sequence of int, optional
-        Seeds of the learners; by default the experiment's own.
-    n_jobs : int
-        Processes on this machine, -1 for one per core.
-    download : bool
-        Fetch published weights that are missing. Data sets are never fetched.
-    setting : mapping
-        Options of :class:`bitreplay.runs.Setting` that replace the experiment's own: other data, another encoder.
-    on_run : callable, optional
-        Called with every run as it ends.
-    network : Path, optional
-        A folder of `bitreplay train` that stands for the network of the scale. Nothing is trained then, and what needs
-        other networks is left out.
 
     Examples
     --------
@@ -55,14 +35,14 @@ class Request:
     'small_cnn'
     """
 
-    scale: Scale
-    output: Path
-    seeds: Sequence[int] | None = None
-    n_jobs: int = 1
-    download: bool = False
-    setting: Mapping[str, Any] = field(default_factory=dict)
-    on_run: Callable[[RunFolder], None] | None = None
-    network: Path | None = None
+    scale: Scale  # reduced to fit two cores; the paper's network with a short schedule; or as in the paper
+    output: Path  # folder for the runs
+    seeds: Sequence[int] | None = None  # of the learners; by default the experiment's own
+    n_jobs: int = 1  # processes on this machine, -1 for one per core
+    download: bool = False  # fetch published weights that are missing; data sets are never fetched
+    setting: Mapping[str, Any] = field(default_factory=dict)  # options of Setting that replace the experiment's own
+    on_run: Callable[[RunFolder], None] | None = None  # called with every run as it ends
+    network: Path | None = None  # of `bitreplay train`, for that of the scale; what needs others is left out
     runs: list[RunFolder] = field(default_factory=list, repr=False)  # all requested so far,
     waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
@@ -97,6 +77,11 @@ class Request:
             runs[seed] if seed in runs else replace(runs[seeds[0]], config={**runs[seeds[0]].config, "seed": seed})
             for runs, seed in grid
         ]
+
+    def methods(self, setting: Setting, learners: Iterable[str], seeds: Sequence[int]) -> dict[str, MethodRuns]:
+        """The same, by learner: what was measured of each with all its seeds."""
+        runs = self.compare(setting, list(learners), seeds)
+        return {method.name: method for method in gather([run.result() for run in runs])}
 
 
 @dataclass(frozen=True)
@@ -138,16 +123,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, its file name without suffix, and what it shows.
-
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> figure = Figure()
-    >>> _ = figure.subplots().plot([5, 7, 9], [0.95, 0.93, 0.91])
-    >>> Drawing(figure, "curve", "Accuracy after every task.").name  # curve.svg and curve.png
-    'curve'
-    """
+    """A figure, its file name without suffix, and what it shows."""
 
     figure: Figure
     name: str
@@ -156,14 +132,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, what was measured, and whether the claim holds.
-
-    Examples
-    --------
-    >>> claim = Claim("8 prototypes are better than 1", "+1.2 points (95 %: +0.7 to +1.7)", Verdict(True, p=0.01))
-    >>> f"{claim.paper}: {claim.measured}", claim.holds
-    ('8 prototypes are better than 1: +1.2 points (95 %: +0.7 to +1.7)', True)
-    """
+    """What the paper says, what was measured, and whether the claim holds."""
 
     paper: str
     measured: str
@@ -179,17 +148,6 @@ class Claim:
 class Outcome:
     """The results of an experiment.
 
-    Parameters
-    ----------
-    tables : sequence of Table
-        The numbers, including those behind the drawings.
-    drawings : sequence of Drawing
-        The figures.
-    claims : sequence of Claim
-        The paper's claims with a verdict, corrected for testing all of them together.
-    remarks : sequence of str
-        What differs from the paper, and what is needed to interpret the numbers.
-
     Examples
     --------
     >>> table = Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])
@@ -199,10 +157,10 @@ class Outcome:
     ([['1', '62.0'], ['8', '66.0']], True)
     """
 
-    tables: Sequence[Table]
+    tables: Sequence[Table]  # the numbers, including those behind the drawings
     drawings: Sequence[Drawing] = ()
-    claims: Sequence[Claim] = ()
-    remarks: Sequence[str] = ()
+    claims: Sequence[Claim] = ()  # the paper's, with verdicts corrected for testing all of them together
+    remarks: Sequence[str] = ()  # what differs from the paper, and what is needed to interpret the numbers
 
     def __post_init__(self) -> None:
         verdicts = holm([claim.verdict for claim in self.claims])
@@ -214,20 +172,6 @@ class Outcome:
 class Experiment:
     """A table or figure, from the paper or in addition to it.
 
-    Parameters
-    ----------
-    title : str
-        What it is.
-    shows : str
-        The question that it answers.
-    duration : mapping of scale to str
-        About how long it takes.
-    run : callable
-        Runs it.
-    networks : sequence of mappings
-        The networks that it needs, by what differs from the network of the scale
-        (:mod:`bitreplay.experiments._networks`) in their settings; none for an experiment with others.
-
     Examples
     --------
     >>> def run(request: Request) -> Outcome:
@@ -237,8 +181,8 @@ class Experiment:
     [[1, 0.62], [8, 0.66]]
     """
 
-    title: str
-    shows: str
-    duration: Mapping[Scale, str]
+    title: str  # what it is
+    shows: str  # the question that it answers
+    duration: Mapping[Scale, str]  # about how long it takes
     run: Callable[[Request], Outcome]
-    networks: Sequence[Mapping[str, Any]] = ()
+    networks: Sequence[Mapping[str, Any]] = ()  # those it needs, by what differs from the scale's

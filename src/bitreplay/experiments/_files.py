@@ -21,8 +21,6 @@ from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, 
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.runs import RunFolder
 
-__all__ = ["OUTCOME", "Measured", "read_outcome", "write_outcome"]
-
 OUTCOME = "outcome.json"
 
 
@@ -119,18 +117,7 @@ def command_of(name: str, scale: str, seeds: Sequence[int] | None, network: Path
 
 
 def read_outcome(path: Path) -> Measured:
-    """Read what :func:`write_outcome` wrote.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> outcome = Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
-    >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second"}, lambda request: outcome)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
-    ...     read_outcome(Path(folder) / "outcome.json").tables[0].rows
-    [[1, 0.62], [8, 0.66]]
-    """
+    """Read what :func:`write_outcome` wrote."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         content["tables"] = [Table(**table) for table in content["tables"]]

@@ -11,15 +11,13 @@ from matplotlib.ticker import MaxNLocator
 
 from bitreplay import metrics
 from bitreplay._pages.look import COLOURS, FAINT, LOOK, MARKERS, PAPER, figure, heading, quiet
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._difference import Difference, difference, mean_difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import SMALL, fits, network_of
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Setting
-
-__all__ = ["HEADS", "heads"]
 
 WORDS = {"closed_form": "closed form", "replay": "replay (the paper)", "bayes": "posterior of the mixtures"}
 PROTOTYPES, BITS, CODES = (1, 4, 8, 16), (2, 3, 4, 8), (1, 2, 4)  # K, q, p
@@ -72,8 +70,8 @@ def heads(request: Request) -> Outcome:
     for panel in panels:
         for value, setting in panel.settings.items():
             learners = {panel.learner(value, head): head for head in WORDS}
-            for method in gather([run.result() for run in request.compare(setting, list(learners), SEEDS)]):
-                measured[panel.letter, value, learners[method.name]] = method
+            for name, method in request.methods(setting, learners, SEEDS).items():
+                measured[panel.letter, value, learners[name]] = method
     words = "Average accuracy of three heads on the same memories, over prototypes, bits per value and bits per feature"
     drawing = Drawing(draw_heads(measured), "heads", words)
     remarks = [_finding(measured), *REMARKS, *([EACH_P] if len(codes) > 1 else [])]

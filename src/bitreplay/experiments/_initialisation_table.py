@@ -8,14 +8,12 @@ from itertools import product
 import numpy as np
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments._difference import Difference, Floats, View, difference_of, mean_difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Setting
-
-__all__ = ["TABLE_4", "initialisation_table"]
 
 INITS, WEIGHTS, PROTOTYPES = ("random", "centroid"), ("fixed", "learned"), (1, 2, 4)
 PUBLISHED = {  # average accuracy in table 4, for K = 1, 2, 4
@@ -41,8 +39,7 @@ def initialisation_table(request: Request) -> Outcome:
     """Run the table."""
     setting = Setting(**{**network_of(request), "tasks": TASKS, **request.setting})
     names = {case: learner_of(case) for case in product(INITS, WEIGHTS, PROTOTYPES)}
-    runs = request.compare(setting, list(dict.fromkeys(names.values())), SEEDS)
-    methods = {method.name: method for method in gather([run.result() for run in runs])}
+    methods = request.methods(setting, dict.fromkeys(names.values()), SEEDS)
     measured = {case: methods[name] for case, name in names.items()}
     return Outcome([_table(measured)], claims=_claims(measured), remarks=REMARKS)
 

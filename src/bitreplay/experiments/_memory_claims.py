@@ -13,8 +13,6 @@ from bitreplay.experiments._difference import Difference, Floats, View, differen
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._verdict import Verdict, all_hold
 
-__all__ = ["Measured", "at_equal_memory", "claims", "finding", "memory_for"]
-
 Measured = Mapping[
     str, Mapping[int, MethodRuns]
 ]  # by series (LR, q, K, q closed, K closed), and by the value of E, q or K

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import matplotlib
@@ -13,14 +12,11 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from bitreplay import metrics
 from bitreplay._pages.look import COLOURS, GRID, LOOK, MARKERS, PAPER, figure, heading, quiet
-from bitreplay._pages.methods import gather
 from bitreplay._pages.numbers import bits as in_bits
 from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding
-from bitreplay.runs import Scale, Setting
-
-__all__ = ["FIGURE_6", "draw_memory_figure", "memory_figure"]
+from bitreplay.runs import Setting
 
 EXEMPLARS = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # E: "ranging from 1 to 500"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32)  # q of K = 1: "from 1 to 32"
@@ -43,19 +39,15 @@ NAMED = {  # values shown next to their points, and where
     "q": {1: LEFT, 2: RIGHT, 3: RIGHT, 8: BELOW, 32: (-16, -13, "center")},
     "K": {16: ABOVE},
 }
-REMARKS: Mapping[Scale, tuple[str, ...]] = {
-    "cpu": (
-        "The network is trained for 20 epochs (preset cpu_binary), and G is a linear layer of 32-bit weights, trained "
-        "for 2 epochs per task; the paper's G is binary. LR and GBM train it in the same way.",
-        "A prototype of q bits takes as much memory as q exemplars, so LR is compared at E = q: between two measured "
-        "E, its accuracy is interpolated over the logarithm of the memory.",
-    ),
-    "paper": (
-        "The paper does not say how it trains the binary network and G; we use preset cpu_binary, and Adam for G.",
-        "A prototype of q bits takes as much memory as q exemplars, so LR is compared at E = q: between two measured "
-        "E, its accuracy is interpolated over the logarithm of the memory.",
-    ),
+TRAINED = {
+    "cpu": "The network is trained for 20 epochs (preset cpu_binary), and G is a linear layer of 32-bit weights, "
+    "trained for 2 epochs per task; the paper's G is binary. LR and GBM train it in the same way.",
+    "paper": "The paper does not say how it trains the binary network and G; we use preset cpu_binary, and Adam for G.",
 }
+COMPARED = (
+    "A prototype of q bits takes as much memory as q exemplars, so LR is compared at E = q: between two measured E, "
+    "its accuracy is interpolated over the logarithm of the memory."
+)
 
 
 def memory_figure(request: Request) -> Outcome:
@@ -70,12 +62,11 @@ def memory_figure(request: Request) -> Outcome:
         "K closed": {k: f"GBM:prototypes={k},bits=8" for k in PROTOTYPES},
     }
     names = dict.fromkeys(name for series in learners.values() for name in series.values())  # K = 1, q = 8 is in two
-    runs = request.compare(Setting(**{**own, **request.setting}), list(names), SEEDS)
-    methods = {method.name: method for method in gather([run.result() for run in runs])}
+    methods = request.methods(Setting(**{**own, **request.setting}), names, SEEDS)
     measured = {name: {value: methods[text] for value, text in own.items()} for name, own in learners.items()}
     drawing = Drawing(draw_memory_figure(measured), "memory", "Average accuracy against memory for old classes")
-    remarks = REMARKS.get(request.scale, REMARKS["cpu"])
-    return Outcome([_table(measured)], [drawing], claims(measured), [finding(measured), *remarks])
+    remarks = [finding(measured), TRAINED.get(request.scale, TRAINED["cpu"]), COMPARED]
+    return Outcome([_table(measured)], [drawing], claims(measured), remarks)
 
 
 def _table(measured: Measured) -> Table:

@@ -11,8 +11,6 @@ from bitreplay.evaluation import History, RunResult
 from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._experiment import Cell, Table
 
-__all__ = ["methods_table"]
-
 GROUPS = ("init", "past", "new")
 OVER = "over stopping"
 
@@ -21,23 +19,12 @@ def methods_table(
     results: Sequence[RunResult],
     name: str,
     title: str,
-    published: Mapping[str, float] | None = None,
-    over: Mapping[str, Difference] | None = None,
+    published: Mapping[str, float] | None = None,  # what the paper says, by name of the method
+    over: Mapping[str, Difference] | None = None,  # how much better it is than stopping after task 0, by name
 ) -> Table:
     """Average and final accuracy with their standard deviations, memory, time, and what the paper says.
 
     Of the final accuracy also its parts: on the classes of task 0 (init), of the newest task, and of those in between.
-
-    Parameters
-    ----------
-    results : sequence of RunResult
-        Runs of one name and different seeds are one row.
-    name, title : str
-        Of the table.
-    published : mapping of str to float, optional
-        What the paper says, by name of the method.
-    over : mapping of str to Difference, optional
-        How much better a method is on average than one that stops after task 0, by its name.
     """
     rows: list[list[Cell]] = []
     for method in gather(results):

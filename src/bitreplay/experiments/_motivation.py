@@ -21,8 +21,6 @@ from bitreplay.experiments._networks import network_of
 from bitreplay.mixture import Mixture, joint_log_probability, linear_form
 from bitreplay.runs import Prepared, Setting
 
-__all__ = ["FIGURE_1", "explained_by_class", "log_likelihoods", "motivation"]
-
 Floats = npt.NDArray[np.float64]
 PROTOTYPES = (1, 8)  # K
 STEADY, EVEN = 0.1, 0.1  # ours: how near to 0 or 1 a steady bit's frequency is, and to 1/2 an even one's

@@ -14,8 +14,6 @@ from bitreplay._pages.look import COLOURS, FAINT, LOOK, figure, heading, quiet
 from bitreplay.experiments._class_bits import Bits
 from bitreplay.experiments._samples_distances import correlations
 
-__all__ = ["clustered", "draw_clusters", "draw_frequencies", "draw_prototype", "mean_correlation"]
-
 Floats = npt.NDArray[np.float64]
 MAP = "Blues"  # white to dark blue: 0 and 1 are as far apart for every reader as in print
 BINS = 20

@@ -10,11 +10,9 @@ from typing import Any
 
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.errors import InputError
-from bitreplay.experiments._experiment import Request
-from bitreplay.runs import Scale, Setting, content_hash, untrained_seconds
+from bitreplay.experiments._experiment import Request, Scale
+from bitreplay.runs import Setting, content_hash, untrained_seconds
 from bitreplay.training import TrainedNetwork
-
-__all__ = ["NETWORK", "SMALL", "about_network", "fits", "missing_seconds", "network_of"]
 
 PAPER = {"dataset": "cifar100", "tasks": 10, "encoder": "resnet18", "preset": "paper"}  # sec. 4.1
 FULL = {**PAPER, "preset": "full"}  # ours: its network, with a schedule of hours on two cores

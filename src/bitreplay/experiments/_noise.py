@@ -16,8 +16,6 @@ from typing import NamedTuple
 from scipy.optimize import brentq
 from scipy.special import stdtr, stdtrit
 
-__all__ = ["NOTHING", "Noise", "margin", "probability", "together"]
-
 LEAST = 1e-300  # probabilities below are 0
 
 

@@ -12,24 +12,12 @@ from bitreplay._pages.numbers import duration
 from bitreplay.experiments._experiment import Claim, Table
 from bitreplay.experiments._files import Measured
 
-__all__ = ["VERDICTS", "experiments_page"]
-
 VERDICTS = {True: "holds", False: "does not hold", None: "inconclusive"}
 MANY = 30  # rows from which a table folds: it is the numbers behind a figure
 
 
 def experiments_page(measured: Sequence[Measured], title: str, missing: Mapping[str, str] | None = None) -> str:
-    """One self-contained HTML file.
-
-    Parameters
-    ----------
-    measured : sequence of Measured
-        What was measured, in the order of the page.
-    title : str
-        Heading of the page.
-    missing : mapping of str to str, optional
-        Why other experiments have not been run, by their names.
-    """
+    """One self-contained HTML file; `missing` says why other experiments have not been run, by their names."""
     parts = [f"<h1>{escape(title)}</h1>"]
     if len(measured) > 1:
         parts += [_overview(measured)]

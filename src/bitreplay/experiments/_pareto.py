@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from bitreplay import metrics
 from bitreplay._pages.look import BOUND, COLOURS, FAINT, INK, LOOK, MARKERS, PAPER, bits_scale, figure, heading, quiet
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
@@ -21,8 +21,6 @@ from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._published import ONE
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.runs import Setting
-
-__all__ = ["PARETO", "front", "pareto"]
 
 # A linear G trained by SGD: 0.1 costs latent replay a point, 0.003 costs GBM three
 # (results/choices/replay_rates_resnet18.txt, held-out samples of task 0).
@@ -97,24 +95,12 @@ def front(costs: Sequence[float], gains: Sequence[float]) -> list[bool]:
 def pareto(
     request: Request, families: Mapping[str, Sequence[str]] = FAMILIES, calibrated: Sequence[str] = CALIBRATED
 ) -> Outcome:
-    """Run all methods in all sizes.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    families : mapping of str to sequences of str
-        The learners, by their names in the figure; they must include the two that the claim is about.
-    calibrated : sequence of str
-        Learners with calibrated thresholds.
-    """
+    """Run all methods in all sizes; `families` must include the two learners that the claim is about."""
     setting = Setting(**{**network_of(request), **request.setting})
     family_of = {learner: family for family, learners in families.items() for learner in learners}
-    runs = request.compare(setting, list(family_of), SEEDS)
-    points = [Point(family_of[method.name], method) for method in gather([run.result() for run in runs])]
-    runs = request.compare(replace(setting, binarizer="calibrated"), calibrated, SEEDS)
-    for method in gather([run.result() for run in runs]):
-        points.append(Point(CALIBRATED_FAMILY, replace(method, name=method.name + CALIBRATED_NAME)))
+    points = [Point(family_of[name], method) for name, method in request.methods(setting, family_of, SEEDS).items()]
+    for name, method in request.methods(replace(setting, binarizer="calibrated"), calibrated, SEEDS).items():
+        points.append(Point(CALIBRATED_FAMILY, replace(method, name=name + CALIBRATED_NAME)))
     competing = [point for point in points if point.method.bound is None]
     best = front([point.memory for point in competing], [point.accuracy for point in competing])
     on_front = [point for point, is_best in zip(competing, best, strict=True) if is_best]

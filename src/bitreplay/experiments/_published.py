@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COLUMNS", "EIGHT", "HEAVISIDE", "ONE", "PUBLISHED", "published"]
-
 ONE, EIGHT = (f"GBM:prototypes={k},bits=32,head=replay,objective=expected" for k in (1, 8))
 HEAVISIDE = ", Heaviside"  # behind the name of a method whose network was trained with it
 

@@ -14,28 +14,16 @@ from typing import Literal
 from bitreplay.evaluation import History
 from bitreplay.experiments._noise import NOTHING, Noise
 
-__all__ = ["Kind", "Networks", "retraining"]
-
 Networks = Literal["same", "different", "one side", "by seed"]
 Kind = Literal["average", "state", "gap", "priority", "phase", "plain"]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations over networks, as shares, and how well they are known.
+    """Standard deviations over networks, as shares, and their degrees of freedom."""
 
-    Parameters
-    ----------
-    apart : float
-        Of a method's figure.
-    paired : float
-        Of the difference of two methods on the same network.
-    apart_degrees, paired_degrees : int
-        Degrees of freedom of both.
-    """
-
-    apart: float
-    paired: float
+    apart: float  # of a method's figure
+    paired: float  # of the difference of two methods on the same network
     apart_degrees: int = 3
     paired_degrees: int = 3
 
@@ -56,17 +44,10 @@ SPREADS: dict[Kind, Spread] = {
 
 
 def retraining(histories: Sequence[History], networks: Networks = "same", kind: Kind = "average") -> Noise:
-    """How much a difference would change with other networks.
+    """How much a difference would change with other networks; runs of pretrained encoders say so in their notes.
 
-    Parameters
-    ----------
-    histories : sequence of History
-        The runs compared; those of pretrained encoders say so in their notes.
-    networks : {"same", "different", "one side", "by seed"}
-        Whether both methods use one network, each has its own, only one of them has a single one (the other trains
-        one with every seed), or all train one with every seed: then the seeds show this noise already.
-    kind : {"average", "state", "gap", "priority", "phase", "plain"}
-        What is compared.
+    Both methods may use one network, or each its own; only one of them a single one, while the other trains one with
+    every seed; or all train one with every seed: then the seeds show this noise already.
 
     Examples
     --------

@@ -16,8 +16,6 @@ from bitreplay.experiments._class_bits import draw
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture
 
-__all__ = ["PROTOTYPES", "ClassDistances", "correlations", "distances", "draw_maps", "mixture_correlations"]
-
 Floats = npt.NDArray[np.float64]
 PROTOTYPES = (1, 8)  # K
 MAP = "cividis"  # the same for readers with and without full colour vision (Nunez et al. 2018)

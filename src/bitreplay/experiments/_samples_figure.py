@@ -20,8 +20,6 @@ from bitreplay.experiments._verdict import all_hold
 from bitreplay.memory import BinaryMemory
 from bitreplay.runs import Prepared, Setting
 
-__all__ = ["FIGURE_5", "samples_figure"]
-
 Floats = npt.NDArray[np.float64]
 CODES = (1, 4)  # p
 SHOWN = 4  # classes in a map, as in the paper

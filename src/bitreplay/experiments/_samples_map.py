@@ -17,8 +17,6 @@ from bitreplay.experiments._class_bits import draw
 from bitreplay.experiments._samples_distances import PROTOTYPES
 from bitreplay.memory import BinaryMemory
 
-__all__ = ["draw_samples", "embed"]
-
 Classes = Mapping[int, tuple[PackedBits, Sequence[BinaryMemory]]]  # samples, and a memory per K, by label
 Floats = npt.NDArray[np.float64]
 PERPLEXITY = 30.0  # van der Maaten and Hinton 2008: 5 to 50

@@ -14,8 +14,6 @@ from bitreplay.experiments._retraining import retraining
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Setting
 
-__all__ = ["TABLE_3", "ste_table"]
-
 PUBLISHED = {1: (0.699, 0.8147), 2: (0.750, 0.8124), 4: (0.764, 0.8118)}  # table 3: test accuracy without, with
 PUBLISHED_PLAIN = 0.8154
 NEEDED = 0.02  # ours: points / 100 that a phase must add to be called needed; the paper's add 5 to 12

@@ -12,8 +12,6 @@ import numpy as np
 
 from bitreplay.evaluation import History
 
-__all__ = ["STOPPED", "stopped"]
-
 STOPPED = "stops after task 0"
 
 

@@ -16,18 +16,15 @@ from typing import Any
 import numpy as np
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.backbones import missing_v02
 from bitreplay.data import advice, local_folder
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
-from bitreplay.experiments._difference import Difference, Floats, View, difference_of
-from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
-from bitreplay.experiments._thinned import thinned
+from bitreplay.experiments._difference import Difference, Floats, View, difference_of, thinned
+from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._verdict import Verdict
-from bitreplay.runs import Scale, Setting
-
-__all__ = ["TABLE_5_STAND_INS", "Part", "Plan", "stand_in"]
+from bitreplay.runs import Setting
 
 Measured = Mapping[tuple[str, str], Sequence[MethodRuns]]  # by name of the part and row: one for every class order
 
@@ -64,17 +61,7 @@ class Plan:
 
 
 def stand_in(plans: Mapping[Scale, Plan], request: Request, options: Sequence[str] = ()) -> Outcome:
-    """Run a stand-in.
-
-    Parameters
-    ----------
-    plans : mapping of scale to Plan
-        What to run.
-    request : Request
-        Scale, seeds and output folder.
-    options : sequence of str
-        More options for every learner, such as "min_steps=5".
-    """
+    """Run a stand-in, with more options for every learner, such as "min_steps=5"."""
     plan = plans.get(request.scale, plans["cpu"])  # no network is trained: full is as cpu
     own = {**plan.setting, **request.setting}
     _require(Setting(**own))
@@ -82,9 +69,8 @@ def stand_in(plans: Mapping[Scale, Plan], request: Request, options: Sequence[st
     for part in plan.parts:
         names = {",".join([row, *part.options, *options]): row for row in part.rows}
         for order in plan.orders:
-            runs = request.compare(Setting(**{**own, "order": order}), list(names), part.seeds)
-            for method in gather([run.result() for run in runs]):
-                measured.setdefault((part.words, names[method.name]), []).append(method)
+            for name, method in request.methods(Setting(**{**own, "order": order}), names, part.seeds).items():
+                measured.setdefault((part.words, names[name]), []).append(method)
     claims = [claim for part in plan.parts for claim in _claims(plan, part, measured)]
     return Outcome([_table(plan, measured)], claims=claims, remarks=plan.remarks)
 

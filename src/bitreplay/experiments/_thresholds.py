@@ -12,14 +12,12 @@ from itertools import product
 from typing import Literal
 
 from bitreplay import metrics
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.runs import Setting
-
-__all__ = ["THRESHOLDS", "Bits", "thresholds"]
 
 Source = Literal["trained", "calibrated", "random projection"]
 Head = Literal["closed_form", "replay", "bayes"]
@@ -74,22 +72,14 @@ REMARKS = (
 
 
 def thresholds(request: Request, points: Sequence[Bits] = POINTS) -> Outcome:
-    """Run the table.
-
-    Parameters
-    ----------
-    request : Request
-        Scale, seeds and output folder.
-    points : sequence of Bits
-        The rows; they must include those that the claims are about.
-    """
+    """Run the table; `points` must include those that the claims are about."""
     own = Setting(**{**network_of(request), **request.setting})
     measured: dict[Bits, MethodRuns] = {}
     for is_trained, setting in ((True, own), (False, replace(own, binarizer="calibrated"))):
         learners = {point.learner: point for point in points if (point.source == "trained") is is_trained}
-        for method in gather([run.result() for run in request.compare(setting, list(learners), SEEDS)]):
-            measured[learners[method.name]] = method
-    rivals = {each.name: each for each in gather([run.result() for run in request.compare(own, RIVALS, SEEDS)])}
+        for name, method in request.methods(setting, learners, SEEDS).items():
+            measured[learners[name]] = method
+    rivals = request.methods(own, RIVALS, SEEDS)
     return Outcome([_table(measured, rivals)], claims=_claims(measured, rivals), remarks=REMARKS)
 
 

@@ -15,8 +15,6 @@ from bitreplay.heads import Replay
 from bitreplay.learners import GBM, FrozenLearner
 from bitreplay.runs import Prepared
 
-__all__ = ["Epoch", "draw_training", "watch_training"]
-
 
 @dataclass(frozen=True)
 class Epoch:

@@ -13,14 +13,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from bitreplay._pages.look import COLOURS, LOOK, MARKERS, PAPER, figure, heading, name_ends, quiet
-from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
 from bitreplay.experiments._networks import network_of
 from bitreplay.runs import Setting, Specification
-
-__all__ = ["UPDATE_COST", "update_cost"]
 
 LEARNERS = {  # and what the figure calls them
     "GBM": "GBM, closed form",
@@ -69,9 +67,7 @@ def update_cost(request: Request) -> Outcome:
     """Time the updates."""
     setting = Setting(**{**network_of(request), **request.setting})
     alone = replace(request, n_jobs=1, output=request.output / TIMED)
-    methods = [
-        _named(method) for method in gather([run.result() for run in alone.compare(setting, list(LEARNERS), SEEDS)])
-    ]
+    methods = [_named(method) for method in alone.methods(setting, LEARNERS, SEEDS).values()]
     costs = {method.name: Cost.of(method) for method in methods}
     size = methods[0].task_sizes[1]
     drawing = Drawing(

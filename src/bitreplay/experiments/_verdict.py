@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-__all__ = ["Verdict", "all_hold", "holm"]
-
 LEVEL = 0.05  # the field's 95 %
 
 

@@ -17,8 +17,6 @@ from bitreplay._words import printable
 from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import InputError
 
-__all__ = ["HubClassifier"]
-
 FILE, CONFIG = "classifier.safetensors", "config.json"
 TAGS = ["bitreplay", "class-incremental-learning", "continual-learning"]
 CARD = """---

@@ -14,8 +14,6 @@ from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import InputError
 from bitreplay.heads import Bayes, ClosedForm, Replay
 
-__all__ = ["as_module"]
-
 
 class _Linear(nn.Module):
     """Products of bits with rows of weights, plus offsets: (N, D) to (N, rows, classes)."""

@@ -24,8 +24,6 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.exports._module import as_module
 
-__all__ = ["export_onnx"]
-
 OPSET = 18  # torch's exporter writes this one without conversion
 
 

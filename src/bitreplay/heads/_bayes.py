@@ -19,8 +19,6 @@ from bitreplay.heads._head import Scores
 from bitreplay.memory import BinaryMemory, Prior
 from bitreplay.mixture import linear_form
 
-__all__ = ["Bayes"]
-
 CLAMP = 0.08  # ours: benchmarks/head_options.py, held-out samples of task 0; quantised prototypes need a wider one
 AT_ONCE = 2**18  # values of prototypes that are decoded together
 PRODUCTS = 2**23  # ours: products that are made at once; more would only take more memory

@@ -33,8 +33,6 @@ from bitreplay.heads._moments import Blocks, Moments, gram
 from bitreplay.heads._shortlist import MANY_CLASSES, shortlisted
 from bitreplay.memory import BinaryMemory, Prior
 
-__all__ = ["ClosedForm"]
-
 Floats = npt.NDArray[np.float64]
 Solve = Callable[[Moments], tuple[npt.NDArray[Any], npt.NDArray[Any]]]  # B^-1 of the means and of U, in rows
 

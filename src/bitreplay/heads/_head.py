@@ -16,8 +16,6 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["Head", "Scores"]
-
 Scores = npt.NDArray[np.float64]
 
 

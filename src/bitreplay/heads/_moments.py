@@ -15,8 +15,6 @@ from scipy import linalg
 
 from bitreplay.memory import BinaryMemory
 
-__all__ = ["Blocks", "Moments", "Shared", "gram"]
-
 Floats = npt.NDArray[Any]  # float64, or float32 where there are many classes
 
 AT_ONCE = 2**18  # ours: values of prototypes that are decoded together; 2^16 to 2^20 take about the same time

@@ -1,9 +1,9 @@
-"""How G, the network of the replay head, is made."""
+"""How G, the network of the replay head, is made, and the batches it is trained on."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,6 @@ import numpy.typing as npt
 from torch import nn
 
 from bitreplay.errors import InputError
-
-__all__ = ["MakeModule", "check_saved", "make_layers"]
 
 MakeModule = Callable[[int, int], nn.Module]
 
@@ -50,3 +48,21 @@ def check_saved(tensors: Mapping[str, npt.NDArray[Any]], widths: Sequence[int] |
         raise InputError(
             f"G of widths {', '.join(map(str, widths[:8]))} does not have the {len(tensors)} tensors that are there"
         )
+
+
+def balanced_rows(
+    targets: npt.NDArray[np.int64], size: int, generator: np.random.Generator
+) -> Iterator[npt.NDArray[np.intp]]:
+    """Endless batches of row numbers, every class equally often whatever its size, each class in shuffled passes."""
+    members = [np.flatnonzero(targets == c) for c in np.unique(targets)]
+    longest = max(map(len, members))
+    while True:
+        # As many rows of every class as the largest has: smaller classes are repeated in full passes.
+        columns = [
+            np.concatenate([generator.permutation(m) for _ in range(-(-longest // len(m)))])[:longest] for m in members
+        ]
+        order = generator.permutation(np.concatenate(columns)) if len(members) > 1 else columns[0]
+        if len(order) < size:
+            order = np.tile(order, -(-size // len(order)))
+        for begin in range(0, len(order) - size + 1, size):
+            yield order[begin : begin + size]

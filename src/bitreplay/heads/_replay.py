@@ -23,13 +23,10 @@ from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
-from bitreplay.heads._batches import balanced_rows
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, check_saved, make_layers
+from bitreplay.heads._network import MakeModule, balanced_rows, check_saved, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
-
-__all__ = ["OptimizerName", "Replay"]
 
 OptimizerName = Literal["sgd", "adam"]
 

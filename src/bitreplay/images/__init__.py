@@ -13,6 +13,6 @@ from bitreplay.images._file import write_model as write_model
 from bitreplay.images._frame import Frame as Frame
 from bitreplay.images._learned import Learned as Learned
 from bitreplay.images._learned import class_bytes as class_bytes
-from bitreplay.images._summary import summary as summary
+from bitreplay.images._learned import summary as summary
 
 __all__ = ["ImageClassifier"]

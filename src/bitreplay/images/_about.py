@@ -12,33 +12,17 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.images._frame import LARGEST, Frame
 
-__all__ = ["About"]
-
 
 @dataclass(frozen=True)
 class About:
-    """An encoder in words.
+    """An encoder in words."""
 
-    Parameters
-    ----------
-    name, options
-        What it is built from: a backbone of ours, or `hf:NAME`; of a user's own network only a name.
-    weights : str
-        SHA-256 of its tensors.
-    pretrained : str
-        The data whose images it has seen.
-    preprocessing : Preprocessing or HFPreprocessing
-        What is done to pixels before the network.
-    frame : Frame
-        What is done to pictures before that.
-    """
-
-    name: str
-    options: Mapping[str, Any]
-    weights: str
-    pretrained: str
-    preprocessing: Preprocessing | HFPreprocessing
-    frame: Frame
+    name: str  # of a backbone of ours, `hf:NAME`, or that of a user's own network
+    options: Mapping[str, Any]  # of that backbone
+    weights: str  # SHA-256 of its tensors
+    pretrained: str  # the data whose images it has seen
+    preprocessing: Preprocessing | HFPreprocessing  # what is done to pixels before the network
+    frame: Frame  # what is done to pictures before that
 
     @classmethod
     def of(cls, encoder: Encoder, frame: Frame) -> About:

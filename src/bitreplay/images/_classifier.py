@@ -25,14 +25,11 @@ from bitreplay.errors import InputError
 from bitreplay.images._about import About
 from bitreplay.images._file import encoder_for, is_nowhere_else, read_model, weights_of, write_model
 from bitreplay.images._frame import Frame
-from bitreplay.images._learned import Learned
+from bitreplay.images._learned import Learned, summary
 from bitreplay.images._names import check_names
 from bitreplay.images._pictures import Pictures
 from bitreplay.images._streaming import features_of
-from bitreplay.images._summary import summary
 from bitreplay.memory import Label
-
-__all__ = ["ImageClassifier"]
 
 Array = npt.NDArray[Any]
 

@@ -28,8 +28,6 @@ from bitreplay.images._learned import Learned, Times
 from bitreplay.memory import BinaryMemory
 from bitreplay.training import as_arrays, build_with_weights
 
-__all__ = ["changing", "encoder_for", "is_nowhere_else", "read_model", "weights_of", "write_model"]
-
 KIND = "images"
 WEIGHTS = "encoder."  # before the names of the encoder's tensors
 

@@ -14,25 +14,12 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.images._pictures import Picture
 
-__all__ = ["Frame"]
-
 LARGEST = 4096  # ours: pixels of a side, far more than any network takes
 
 
 @dataclass(frozen=True)
 class Frame:
     """The size at which pictures are given to an encoder's preprocessing.
-
-    Parameters
-    ----------
-    height, width : int
-        Pictures are cropped to this shape about their centre, and shrunk to it if they are larger.
-    channels : int
-        1 for grey, 3 for colours.
-    crop : bool
-        False leaves the cropping to the preprocessing.
-    enlarge : bool
-        Whether smaller pictures are enlarged to it; otherwise that, too, is left to the preprocessing.
 
     Examples
     --------
@@ -44,11 +31,11 @@ class Frame:
     (30, 30, 3)
     """
 
-    height: int
+    height: int  # pictures are cropped to this shape about their centre, and shrunk to it if larger
     width: int
-    channels: int = 3
-    crop: bool = True
-    enlarge: bool = False
+    channels: int = 3  # 1 for grey, 3 for colours
+    crop: bool = True  # False leaves the cropping to the preprocessing
+    enlarge: bool = False  # smaller pictures, too; otherwise that is left to the preprocessing
 
     def __post_init__(self) -> None:
         integer("height", self.height, 1, LARGEST)

@@ -9,8 +9,6 @@ import torch
 
 from bitreplay.errors import InputError
 
-__all__ = ["LONGEST", "check_names"]
-
 LONGEST = 255  # ours: what a folder can be called, on most systems
 
 

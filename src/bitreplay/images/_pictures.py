@@ -18,8 +18,6 @@ import torch
 from bitreplay.data import Encoded, Named, Samples, need_pillow
 from bitreplay.errors import InputError
 
-__all__ = ["Picture", "Pictures"]
-
 EXPECTED = "expected paths, encoded bytes, Pillow images, or uint8 arrays of shape (height, width, 3)"
 
 Pixels = npt.NDArray[np.uint8]

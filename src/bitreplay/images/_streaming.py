@@ -20,8 +20,6 @@ from bitreplay.encoder import Encoder
 from bitreplay.images._frame import Frame
 from bitreplay.images._pictures import Picture, Pictures
 
-__all__ = ["features_of"]
-
 Features = npt.NDArray[np.float32]
 
 THREADS = min(4, os.cpu_count() or 1)  # ours: Pillow decodes without Python's lock; more than cores only wait

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from bitreplay.encoder import Encoder
     from bitreplay.learners.finetuned._context import TrainingContext
 
-__all__ = ["Arrays", "Inputs", "Learner", "Method", "Place", "Uses"]
+
+import json
 
 Arrays = dict[str, npt.NDArray[Any]]
 Inputs = npt.NDArray[np.float32] | PackedBits
@@ -143,3 +144,22 @@ class Learner(Method):
     @abstractmethod
     def predict(self, samples: Samples | npt.NDArray[np.uint8]) -> npt.NDArray[np.int64]:
         """A class for every image, numbered as the data set numbers them."""
+
+
+def to_text(content: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
+    """JSON content as an array of bytes, so that a state is arrays only.
+
+    Examples
+    --------
+    >>> from_text(to_text({"p": 1}))
+    {'p': 1}
+    """
+    return np.frombuffer(json.dumps(content).encode(), dtype=np.uint8).copy()
+
+
+def from_text(array: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    """The inverse of :func:`to_text`; raises ValueError if it is not JSON."""
+    content = json.loads(np.asarray(array, dtype=np.uint8).tobytes())
+    if not isinstance(content, dict):
+        raise ValueError("not a JSON object")
+    return content

@@ -19,8 +19,6 @@ from typing import Any
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Method
 
-__all__ = ["ENTRY_POINTS", "LEARNERS", "Registry"]
-
 ENTRY_POINTS = "bitreplay.learners"
 
 # In the order in which tables show them: on a frozen encoder, from the method of this library over the bounds to its

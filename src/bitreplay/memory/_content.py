@@ -14,8 +14,6 @@ from bitreplay.memory._motion_content import motion_tensors, with_motion
 from bitreplay.memory._quantisation import check_bits, from_stream, to_stream
 from bitreplay.memory._table import PrototypeTable, as_label
 
-__all__ = ["from_content", "to_content"]
-
 KINDS = {"sizes": np.uint16, "counts": np.uint32, "weights": np.uint16}
 
 

@@ -26,8 +26,6 @@ from bitreplay.memory._summary import summary
 from bitreplay.memory._table import Label, Padded, PrototypeTable, as_label, by_label
 from bitreplay.mixture import EMOptions, Mixture, fit_mixtures
 
-__all__ = ["BinaryMemory"]
-
 
 class BinaryMemory:
     """Prototypes of every class seen so far, a few bits per value.

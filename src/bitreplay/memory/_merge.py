@@ -8,8 +8,6 @@ from bitreplay.errors import InputError
 from bitreplay.memory._table import PrototypeTable
 from bitreplay.mixture import combine
 
-__all__ = ["merged"]
-
 
 def merged(table: PrototypeTable, other: PrototypeTable, prototypes: int | None) -> PrototypeTable:
     """A table with the classes of both; one known to both is reduced to `prototypes`, and is at rest."""

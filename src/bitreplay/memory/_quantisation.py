@@ -16,20 +16,6 @@ import numpy.typing as npt
 from bitreplay.bits import row_bytes
 from bitreplay.errors import InputError
 
-__all__ = [
-    "FLOAT",
-    "Codes",
-    "check_bits",
-    "decode",
-    "decode_weights",
-    "empty_codes",
-    "encode",
-    "encode_weights",
-    "from_stream",
-    "shares",
-    "to_stream",
-]
-
 Codes = npt.NDArray[Any]  # uint8 (K, q, row bytes), or float32 (K, D) with q = 32
 
 FLOAT = 32

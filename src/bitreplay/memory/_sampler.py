@@ -10,34 +10,21 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.errors import InputError
 from bitreplay.memory._quantisation import FLOAT, Codes, shares
 from bitreplay.memory._table import Label, PrototypeTable, as_label
 
-__all__ = [
-    "Drawer",
-    "Drawers",
-    "Generator",
-    "Output",
-    "Prior",
-    "Sampler",
-    "check_output",
-    "chosen_classes",
-    "draw_seed",
-]
-
 Generator = np.random.Generator | torch.Generator | int | None
 Output = Literal["uint8", "float32", "packed"]
-OUTPUTS = get_args(Output)
 Prior = Literal["balanced", "empirical"]
-PRIORS = get_args(Prior)
 
 LANE_WORDS = 8  # words that the kernel draws together
 MOST_DIGITS = 64  # digits that the kernel looks at
@@ -46,19 +33,7 @@ PARALLEL_ROWS = 4096  # fewer rows than this are drawn faster than threads start
 
 
 class Sampler:
-    """Draws bits from prototypes with given probabilities of choosing each.
-
-    Parameters
-    ----------
-    codes : ndarray
-        Quantised prototypes as the memory stores them.
-    bits : int
-        q.
-    n_features : int
-        D.
-    probabilities : ndarray of shape (K,)
-        Probability of drawing from each prototype.
-    """
+    """Draws bits from prototypes, as the memory stores them, with given probabilities (K,) of choosing each."""
 
     def __init__(self, codes: Codes, bits: int, n_features: int, probabilities: npt.NDArray[np.float64]) -> None:
         self.n_features = n_features
@@ -125,8 +100,7 @@ class Drawers:
 
     def of(self, classes: tuple[Label, ...] | None, prior: Prior) -> Drawer:
         """The drawer of these classes, or of all, under a prior."""
-        if prior not in PRIORS:
-            raise InputError(f"prior must be one of {', '.join(PRIORS)}; got {prior!r}")
+        one_of("prior", prior, Prior)
         if (classes, prior) not in self._ready:
             drawer = self._make(classes, prior)
             if len(self._ready) >= MOST_DRAWERS:
@@ -183,8 +157,7 @@ def chosen_classes(classes: Iterable[Label]) -> tuple[Label, ...]:
 
 def check_output(output: Any) -> None:
     """Check the name of an output form."""
-    if output not in OUTPUTS:
-        raise InputError(f"output must be one of {', '.join(OUTPUTS)}; got {output!r}")
+    one_of("output", output, Output)
 
 
 def _check_out(out: Any, output: Output, shape: tuple[int, int]) -> None:

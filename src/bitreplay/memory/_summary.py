@@ -5,8 +5,6 @@ from __future__ import annotations
 from bitreplay._words import printable
 from bitreplay.memory._table import PrototypeTable
 
-__all__ = ["summary"]
-
 FEW = 20  # ours: benchmarks/few_shot.py --others: with 20, recall is 14 points below that of classes of hundreds
 
 

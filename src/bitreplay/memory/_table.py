@@ -17,8 +17,6 @@ from bitreplay.memory._motion import Motion
 from bitreplay.memory._quantisation import Codes, decode, decode_weights, empty_codes, encode, encode_weights, shares
 from bitreplay.mixture import Mixture
 
-__all__ = ["Label", "Padded", "PrototypeTable", "as_label", "by_label", "check_mixture", "label_array"]
-
 Label = str | int | float | bool
 Value = TypeVar("Value")
 

@@ -8,8 +8,6 @@ import torch
 
 from bitreplay.bits import PackedBits, row_blocks
 
-__all__ = ["joint_log_probability", "linear_form"]
-
 Floats = npt.NDArray[np.float64]
 
 

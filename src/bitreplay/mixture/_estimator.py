@@ -23,8 +23,6 @@ from bitreplay.mixture._density import joint_log_probability, linear_form
 from bitreplay.mixture._fit import fit_mixtures
 from bitreplay.mixture._options import CLAMP, EMOptions, Init, Objective, Weights
 
-__all__ = ["BernoulliMixture"]
-
 Result = npt.NDArray[Any] | torch.Tensor
 
 

@@ -25,8 +25,6 @@ from bitreplay.mixture._packed_engine import PackedEngine
 from bitreplay.mixture._run import Floats, Run, drop, reseed, starts
 from bitreplay.mixture._torch_engine import TorchEngine
 
-__all__ = ["Mixture", "fit_mixtures"]
-
 BATCH_BYTES = 64 * 2**20  # on other devices, bounds how many classes' starts are batched: the memory at D = 12544
 
 

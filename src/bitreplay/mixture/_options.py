@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.errors import InputError
-
-__all__ = ["CLAMP", "EMOptions", "Init", "Objective", "Weights"]
 
 Init = Literal["centroid", "random"]
 Weights = Literal["learned", "fixed"]
@@ -72,8 +71,7 @@ class EMOptions:
         if not 1 - self.clamp < 1 or not self.clamp < 0.5:  # 1 - 1e-17 is 1
             raise InputError(f"clamp must lie between 1e-16 and 0.5; got {self.clamp!r}")
         for name, kind in (("init", Init), ("weights", Weights), ("objective", Objective)):
-            if getattr(self, name) not in get_args(kind):
-                raise InputError(f"{name} must be one of {', '.join(get_args(kind))}; got {getattr(self, name)!r}")
+            one_of(name, getattr(self, name), kind)
 
     @classmethod
     def of(cls, estimator: Any) -> EMOptions:

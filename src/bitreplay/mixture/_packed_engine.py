@@ -16,8 +16,6 @@ from bitreplay.bits import PackedBits
 from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._run import Floats, Run
 
-__all__ = ["PackedEngine"]
-
 Words = npt.NDArray[np.uint64]
 
 

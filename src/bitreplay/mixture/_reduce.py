@@ -15,8 +15,6 @@ from bitreplay.errors import InputError
 from bitreplay.mixture._fit import Mixture
 from bitreplay.mixture._run import Floats
 
-__all__ = ["combine"]
-
 
 def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
     """The union of mixtures, weighted by their counts and reduced to at most `n_components` prototypes.

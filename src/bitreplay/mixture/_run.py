@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from bitreplay.mixture._options import EMOptions
 
-__all__ = ["LANES", "WORD", "Run", "drop", "reseed", "start", "starts"]
-
 Floats = npt.NDArray[np.float64]
 
 LANES = 8  # components that lie side by side
@@ -107,7 +105,7 @@ def starts(
     likelihoods by less than half a percent either way (benchmarks/starts.py), and drawing it would take a tenth of a
     fit.
     """
-    from bitreplay._kernels.starts import write_starts  # compiled on first use
+    from bitreplay._kernels.em import write_starts  # compiled on first use
 
     n_features = len(centroid)
     shape = (n, -(-n_components // LANES), -(-n_features // WORD) * WORD, LANES)

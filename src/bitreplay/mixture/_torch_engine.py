@@ -19,8 +19,6 @@ from torch import distributed
 from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._run import Floats, Run
 
-__all__ = ["TorchEngine"]
-
 
 class TorchEngine:
     """EM on the samples of several classes, each a float or integer matrix of zeros and ones on one device."""

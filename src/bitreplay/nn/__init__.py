@@ -14,6 +14,8 @@ from bitreplay.nn._layers import keep_clipped as keep_clipped
 from bitreplay.nn._packed import PackedConv2d as PackedConv2d
 from bitreplay.nn._packed import PackedLinear as PackedLinear
 from bitreplay.nn._packed_network import PackedNetwork, pack_network
+from bitreplay.nn._packed_network import following as following
+from bitreplay.nn._packed_network import leaves as leaves
 from bitreplay.nn._size import size_report
 from bitreplay.nn._straight_through import heaviside as heaviside
 from bitreplay.nn._straight_through import sign as sign

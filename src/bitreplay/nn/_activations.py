@@ -18,8 +18,6 @@ from bitreplay.errors import InputError
 from bitreplay.nn._layers import LearnableThreshold
 from bitreplay.nn._straight_through import sign
 
-__all__ = ["Comparison", "Gain", "Sign", "SignBatchNorm", "fold", "fold_batch_norm"]
-
 FARTHEST = 2.0**30  # beyond every sum; exact in float32
 
 

@@ -12,8 +12,6 @@ from bitreplay._floor.arguments import check_positive
 from bitreplay.nn._activations import Gain, Sign
 from bitreplay.nn._layers import BinaryLinear
 
-__all__ = ["BinaryClassifier"]
-
 
 class BinaryClassifier(nn.Module):
     """A hidden binary layer concatenated with its input, and a binary layer on both (Basso-Bert et al., ISCAS 2024).

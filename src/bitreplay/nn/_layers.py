@@ -16,8 +16,6 @@ from bitreplay._floor.arguments import check_positive
 from bitreplay.errors import InputError
 from bitreplay.nn._straight_through import sign
 
-__all__ = ["BinaryConv2d", "BinaryLinear", "LearnableThreshold", "binary_layers", "keep_clipped"]
-
 
 class BinaryConv2d(nn.Module):
     """A convolution of the signs of its input with the signs of its weights; without bias.

@@ -16,8 +16,6 @@ from bitreplay.nn._activations import Comparison
 from bitreplay.nn._layers import BinaryConv2d, BinaryLinear
 from bitreplay.nn._thermometer import ThermometerConv2d, pixel_thresholds
 
-__all__ = ["PackedConv2d", "PackedLinear", "pack_bits"]
-
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 

@@ -22,8 +22,6 @@ from bitreplay.nn._layers import BinaryConv2d, BinaryLinear, LearnableThreshold,
 from bitreplay.nn._packed import Bytes, PackedConv2d, PackedLinear
 from bitreplay.nn._thermometer import ThermometerConv2d
 
-__all__ = ["PackedNetwork", "pack_network"]
-
 AT_ONCE = 16  # images that go through all layers together: their maps stay in the processor's cache
 
 Layer = BinaryConv2d | BinaryLinear
@@ -120,7 +118,7 @@ def pack_network(network: nn.Module) -> PackedNetwork:
     """
     if isinstance(network, BinaryClassifier):
         return _pack_classifier(network)
-    modules = list(_leaves(network))
+    modules = list(leaves(network))
     layers = binary_layers(network)
     if not layers:
         raise InputError("a network without binary layers cannot be packed")
@@ -134,7 +132,7 @@ def pack_network(network: nn.Module) -> PackedNetwork:
             continue
         if not isinstance(module, Layer) or not gives_bits:
             raise InputError(f"a network with {type(module).__name__} as module {at} cannot be packed")
-        following, pool, before_sign, gives_bits = _following(modules, at)
+        after, pool, before_sign, gives_bits = following(modules, at)
         channels = module.out_channels if isinstance(module, BinaryConv2d) else module.out_features
         comparison = fold(before_sign, channels) if gives_bits else None
         if isinstance(module, BinaryConv2d):
@@ -147,7 +145,7 @@ def pack_network(network: nn.Module) -> PackedNetwork:
         nbytes += packed.nbytes
         if not gives_bits:
             steps.append(_scale(before_sign, isinstance(module, BinaryConv2d)))
-        at = following
+        at = after
     return PackedNetwork(
         steps,
         takes_images=isinstance(modules[0], ThermometerConv2d),
@@ -157,7 +155,7 @@ def pack_network(network: nn.Module) -> PackedNetwork:
     )
 
 
-def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module | None, bool]:
+def following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module | None, bool]:
     """What follows the layer `at`: the next layer's position, pooling, what precedes a sign, whether there is one."""
     at += 1
     window = modules[at] if at < len(modules) else None
@@ -184,11 +182,11 @@ def _following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module 
     return at, pool, before_sign, implied
 
 
-def _leaves(network: nn.Module) -> Iterator[nn.Module]:
+def leaves(network: nn.Module) -> Iterator[nn.Module]:
     """The layers of nested Sequentials, in order, without those that have no effect in a trained network."""
     if isinstance(network, nn.Sequential):
         for module in network:
-            yield from _leaves(module)
+            yield from leaves(module)
     elif not isinstance(network, nn.Identity | nn.Dropout):
         yield network
 

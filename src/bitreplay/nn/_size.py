@@ -21,8 +21,6 @@ from bitreplay.errors import InputError
 from bitreplay.nn._activations import SignBatchNorm
 from bitreplay.nn._layers import BinaryConv2d, BinaryLinear
 
-__all__ = ["SizeReport", "SizeRow", "size_report"]
-
 FLOAT_BITS = 32
 THRESHOLD_BITS = 16  # ours: sums of up to 32767 products; one more bit says which side of the threshold is +1
 

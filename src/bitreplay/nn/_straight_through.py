@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["heaviside", "sign", "straight_through"]
-
 
 def straight_through(x: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
     """`value` in the forward pass, the gradient of `x` in the backward pass (where `mask` is true, if one is given).

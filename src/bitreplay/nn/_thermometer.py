@@ -16,8 +16,6 @@ from bitreplay.errors import InputError
 from bitreplay.nn._layers import BinaryConv2d
 from bitreplay.nn._straight_through import sign
 
-__all__ = ["ThermometerConv2d", "pixel_thresholds"]
-
 
 def pixel_thresholds(levels: int) -> npt.NDArray[np.int64]:
     """Pixel values from 1 to 255 where the bits of a thermometer of `levels` bits become +1, evenly spaced.

@@ -30,8 +30,6 @@ from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.numbers import points
 from bitreplay._pages.words import setting_in_words
 
-__all__ = ["draw_curves", "draw_stability", "within_reach"]
-
 REACH = 2 / 3  # of the best final accuracy: methods below it would squeeze all others into a line
 
 GROUPS: tuple[tuple[str, dict[str, Any]], ...] = (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,10 +13,9 @@ import numpy.typing as npt
 
 from bitreplay._floor.files import write_text
 from bitreplay._pages.document import document
+from bitreplay._pages.numbers import csv_text
 from bitreplay._words import printable
 from bitreplay.errors import InputError
-
-__all__ = ["Confusion", "write_evaluation"]
 
 MOST_NAMES = 60  # classes up to which the matrix is drawn with names
 
@@ -26,13 +23,6 @@ MOST_NAMES = 60  # classes up to which the matrix is drawn with names
 @dataclass(frozen=True)
 class Confusion:
     """Images by true and predicted class.
-
-    Parameters
-    ----------
-    names : tuple of str
-        All classes that occur, sorted.
-    counts : int64 array (classes, classes)
-        Images by true (row) and predicted class (column).
 
     Examples
     --------
@@ -43,8 +33,8 @@ class Confusion:
     (0.667, 0.5, [('cup', 1)])
     """
 
-    names: tuple[str, ...]
-    counts: npt.NDArray[np.int64]
+    names: tuple[str, ...]  # all classes that occur, sorted
+    counts: npt.NDArray[np.int64]  # images by true (row) and predicted class (column)
 
     @classmethod
     def count(cls, truth: Sequence[str], answers: Sequence[str]) -> Confusion:
@@ -106,7 +96,8 @@ def write_evaluation(confusion: Confusion, folder: Path, title: str, about: Mapp
         _about(about),
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "confusion.csv", _csv(confusion))
+    table = [[name, *map(int, row)] for name, row in zip(confusion.names, confusion.counts, strict=True)]
+    write_text(folder / "confusion.csv", csv_text([["true class", *confusion.names], *table]))
     write_text(folder / "report.html", document(printable(title, keep=""), parts))
     return folder / "report.html"
 
@@ -130,11 +121,3 @@ def _about(about: Mapping[str, Any]) -> str:
         for name, value in about.items()
     )
     return f'<div class="scroll"><table class="configuration"><tbody>{rows}</tbody></table></div>'
-
-
-def _csv(confusion: Confusion) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["true class", *confusion.names])
-    writer.writerows([name, *map(int, row)] for name, row in zip(confusion.names, confusion.counts, strict=True))
-    return text.getvalue()

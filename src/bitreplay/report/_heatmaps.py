@@ -1,4 +1,4 @@
-"""Two maps of one method: accuracy by state and task, and the final confusion matrix."""
+"""Maps: a method's accuracy by state and task, its final confusion matrix, and that of a model on photographs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from bitreplay import metrics
 from bitreplay._pages.look import LOOK, figure, heading
 from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
-
-__all__ = ["draw_classes", "draw_confusion", "draw_tasks"]
 
 MAP = "cividis"  # the same for readers with and without full colour vision (Nunez et al. 2018)
 SIDE = 4.6  # inches

@@ -16,8 +16,6 @@ from bitreplay._pages.numbers import points
 from bitreplay._pages.words import setting_in_words
 from bitreplay.report._curves import within_reach
 
-__all__ = ["draw_memory"]
-
 
 def draw_memory(methods: Sequence[MethodRuns]) -> Figure | None:
     """Average accuracy against memory (filled) and working set (hollow), on a scale of powers of ten.

@@ -15,8 +15,6 @@ from bitreplay._pages.words import MEANINGS, captions, findings
 from bitreplay.report._plots import Plot
 from bitreplay.report._tables import cells, columns
 
-__all__ = ["page"]
-
 
 def page(
     methods: Sequence[MethodRuns],
@@ -25,19 +23,7 @@ def page(
     plots: Sequence[Plot],
     drawings: Mapping[str, str],
 ) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    methods : sequence of MethodRuns
-        What the table shows.
-    title : str
-        Heading of the page.
-    configuration : mapping
-        What was run.
-    plots : sequence of Plot
-        What was drawn, and `drawings` the SVG text by name of file.
-    """
+    """The page as text; `drawings` are the SVG texts of the plots by name of file."""
     whole = [plot for plot in plots if plot.method is None]
     parts = [
         f"<h1>{escape(title)}</h1>",

@@ -12,8 +12,6 @@ from bitreplay.report._curves import draw_curves, draw_stability
 from bitreplay.report._heatmaps import draw_confusion, draw_tasks
 from bitreplay.report._memory_plot import draw_memory
 
-__all__ = ["Plot", "draw_plots"]
-
 
 @dataclass(frozen=True)
 class Plot:
@@ -28,12 +26,7 @@ class Plot:
 def draw_plots(methods: Sequence[MethodRuns], names: Mapping[str, str]) -> list[Plot]:
     """The plots that these methods allow: curves need more than one state, sizes something that is stored.
 
-    Parameters
-    ----------
-    methods : sequence of MethodRuns
-        What to draw.
-    names : mapping of str to str
-        A name for files by name of method.
+    `names` has a name for files for every method.
     """
     plots = []
     several = [method for method in methods if len(method.task_sizes) > 1]

@@ -11,10 +11,9 @@ from typing import Any
 
 from bitreplay import metrics
 from bitreplay._floor.files import write_text
-from bitreplay._pages.methods import MEASURES, gather, tasks_in_words
+from bitreplay._pages.methods import MEASURES, gather
+from bitreplay.data import describe_sizes
 from bitreplay.evaluation import RunResult, made_in_words
-
-__all__ = ["write_summary"]
 
 WRITTEN = ("average", "final", "harmonic_mean", "forgetting", "memory_bits", "working_set_bits", "seconds")
 
@@ -24,18 +23,7 @@ def write_summary(
 ) -> None:
     """Write mean and standard deviation of every method, with what is needed to measure them again.
 
-    Parameters
-    ----------
-    runs : sequence of RunResult
-        Runs of one name and different seeds are one method.
-    path : Path
-        The JSON file.
-    setting : mapping
-        What all runs share; options that were not given are left out.
-    command : sequence of str
-        The arguments of `bitreplay`.
-    **more
-        Additional entries.
+    Options of the setting that were not given are left out; `command` are the arguments of `bitreplay`.
 
     Examples
     --------
@@ -63,7 +51,7 @@ def write_summary(
     content = {
         "command": "bitreplay " + shlex.join(command),
         "made": made_in_words(run.history for run in runs),
-        "tasks": tasks_in_words(methods[0].task_sizes),
+        "tasks": describe_sizes(methods[0].task_sizes),
         "setting": {name: value for name, value in setting.items() if value is not None},
         **more,
         "methods": rows,

@@ -16,8 +16,6 @@ from bitreplay.evaluation import RunResult
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["cells", "columns", "csv_table", "csv_text", "markdown_table", "states_csv", "terminal_table"]
-
 COLUMNS = ("average", "final", "forgetting", "memory", "working set", "learning")
 FEW_SHOT = ("average", "final", "harmonic mean", "memory", "working set", "learning")
 
@@ -118,11 +116,6 @@ def states_csv(runs: Sequence[RunResult]) -> str:
 
 def terminal_table(runs: Sequence[RunResult]) -> Group:
     """The table for rich's console; it fits into 80 columns if names are short.
-
-    Parameters
-    ----------
-    runs : sequence of RunResult
-        Runs of one name and different seeds make one row.
 
     Examples
     --------

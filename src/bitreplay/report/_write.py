@@ -13,8 +13,6 @@ from bitreplay.errors import InputError
 from bitreplay.evaluation import RunResult
 from bitreplay.report._tables import csv_table, markdown_table, states_csv
 
-__all__ = ["write_report"]
-
 
 def write_report(runs: Sequence[RunResult], folder: Path, title: str, configuration: Mapping[str, Any]) -> Path:
     """Write tables, plots and one self-contained HTML page.

@@ -1,8 +1,6 @@
 """Runs: one learner through one scenario, in its own folder, and comparisons of many."""
 
 from bitreplay.runs._compare import compare_learners
-from bitreplay.runs._comparisons import COMPARISONS as COMPARISONS
-from bitreplay.runs._comparisons import Scale as Scale
 from bitreplay.runs._folder import RunFolder
 from bitreplay.runs._folder import find_runs as find_runs
 from bitreplay.runs._folder import results_of as results_of

@@ -23,8 +23,6 @@ from bitreplay.runs._run import find_run, run_learner
 from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
 
-__all__ = ["compare_learners"]
-
 
 def compare_learners(
     setting: Setting,

@@ -15,8 +15,6 @@ from bitreplay.backbones import Preprocessing, SmallCNN
 from bitreplay.runs._setting import Setting
 from bitreplay.training import TrainedNetwork
 
-__all__ = ["small_example"]
-
 
 @contextmanager
 def small_example() -> Iterator[tuple[Setting, Path]]:

@@ -16,8 +16,6 @@ from bitreplay.learners import LEARNERS
 from bitreplay.memory import BinaryMemory
 from bitreplay.runs._setting import NOT_RESULTS
 
-__all__ = ["CHECKPOINT", "HISTORY", "LOG", "MEMORY", "RunFolder", "find_runs", "results_of", "write_config"]
-
 CONFIG, HISTORY, LOG = "config.yaml", "history.json", "log.csv"
 CHECKPOINT, MEMORY = "checkpoint.safetensors", "memory.safetensors"
 NOT_SETTING = ("learner", "seed", *NOT_RESULTS)
@@ -70,17 +68,7 @@ class RunFolder:
 
 
 def find_runs(paths: Iterable[str | os.PathLike[str]]) -> list[RunFolder]:
-    """All finished runs in some folders and the folders below them: learner by learner, seed by seed.
-
-    Examples
-    --------
-    >>> from bitreplay.runs import Specification, run_learner
-    >>> from bitreplay.runs._example import small_example
-    >>> with small_example() as (setting, output):
-    ...     _ = run_learner(setting, Specification.parse("NearestMean"), 0, output)
-    ...     [(run.name, run.config["seed"]) for run in find_runs([output])]
-    [('NearestMean', 0)]
-    """
+    """All finished runs in some folders and the folders below them: learner by learner, seed by seed."""
     searched = [Path(path) for path in paths]
     for path in searched:
         if not path.is_dir():

@@ -1,7 +1,7 @@
-"""Encoders of trained networks: the network of which stage, with its own thresholds or without.
+"""Encoders of trained networks: which of a training's networks, with its own thresholds or without them.
 
-In the flow images → **features → bits** → memory/head → class it decides whose thresholds make the bits: those that the
-network was trained with or, if they are dropped, those that every learner calibrates on task 0.
+It decides whose thresholds make the bits: those that the network was trained with or, if they are dropped, those that
+every learner calibrates on task 0.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from bitreplay.encoder import Encoder
 from bitreplay.errors import InputError
 from bitreplay.learners import Uses
 from bitreplay.training import NETWORK, TrainedNetwork
-
-__all__ = ["PLAIN", "content_hash", "encoder_of", "given_encoder"]
 
 PLAIN_FOLDER = "plain"  # where `train_base` puts the network of the first phase
 PLAIN = "plain, before its phase with a thermometer"

@@ -19,8 +19,6 @@ from bitreplay.gbm import state_content
 from bitreplay.images import About, Frame, Learned, is_nowhere_else, weights_of, write_model
 from bitreplay.learners import GBM, FrozenLearner, Learner
 
-__all__ = ["MODEL", "write_run_model"]
-
 MODEL = "model.bitreplay"
 
 

@@ -1,4 +1,4 @@
-"""Prepared: what learners need to run, with a setting's tasks, and an encoder or a network to train."""
+"""Prepared: what learners need to run: a setting's tasks, and an encoder or a network to train."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ from bitreplay.encoder import Encoder
 from bitreplay.learners import TrainingContext, Uses
 from bitreplay.runs._setting import Setting
 
-__all__ = ["Prepared"]
-
 
 class Prepared:
     """A setting's tasks, and its encoder, made on first use because it may have to be trained.
-
-    Parameters
-    ----------
-    setting : Setting
-        The setting to prepare.
 
     Examples
     --------

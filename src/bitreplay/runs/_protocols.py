@@ -11,8 +11,6 @@ from typing import Any
 from bitreplay._floor.arguments import one_of
 from bitreplay.errors import InputError
 
-__all__ = ["PROTOCOLS", "protocol_options"]
-
 PROTOCOLS: dict[str, dict[str, dict[str, int]]] = {
     "few-shot": {
         # Tao et al. 2020, "Few-Shot Class-Incremental Learning": 60 classes, then 8 sessions of 5 with 5 samples each.
@@ -25,16 +23,7 @@ N_CLASSES = {"cifar100": 100, "tiny_imagenet": 200}
 
 
 def protocol_options(protocol: str, dataset: str, given: Mapping[str, Any]) -> dict[str, int]:
-    """Options of a setting that follow from a protocol.
-
-    Parameters
-    ----------
-    protocol : str
-        Its name.
-    dataset : str
-        The setting's data set.
-    given : mapping
-        The setting's options; those of the tasks may be None, or what the protocol says.
+    """Options of a setting that follow from a protocol; those `given` may be None, or what it says.
 
     Examples
     --------

@@ -32,8 +32,6 @@ from bitreplay.runs._prepared import Prepared
 from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
 
-__all__ = ["find_run", "run_learner"]
-
 CHECKPOINT_SECONDS = 20.0  # ours: work that is lost at most; the state of some methods takes a second to write
 
 

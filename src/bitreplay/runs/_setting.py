@@ -28,8 +28,6 @@ from bitreplay.training import (
     train_base,
 )
 
-__all__ = ["NOT_RESULTS", "Setting"]
-
 NOT_RESULTS = ("accelerator", "devices")  # settings that change where, not what
 NAMES_ONLY = ("protocol",)  # and those that stand for others
 LATER: dict[str, tuple[Any, ...]] = {  # options that older runs did not know: at these values they stay found

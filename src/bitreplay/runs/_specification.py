@@ -5,19 +5,17 @@ On the command line and in `config.yaml` a learner is a word, `GBM`, or a word w
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from bitreplay._floor.options import options_text, parse_options
+from bitreplay._words import hint
 from bitreplay.errors import InputError
 from bitreplay.learners import LEARNERS, Learner, Method
 from bitreplay.runs._prepared import Prepared
-
-__all__ = ["Specification"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Specification:
         name, options = parse_options(text)
         options |= parse_options(options_text(name, more or {}))[1]
         if name not in LEARNERS:
-            raise InputError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}{_hint(name, LEARNERS)}")
+            raise InputError(f"there is no learner {name!r}; there are {', '.join(LEARNERS)}{hint(name, LEARNERS)}")
         specification = cls(name, options)
         _ = specification.about  # wrong options are refused now, and not when others have run already
         return specification
@@ -73,7 +71,7 @@ class Specification:
                 raise InputError(f"the seed is not an option of {self.name}: it is given separately")
             if option not in known:
                 raise InputError(
-                    f"{self.name} has no option {option!r}; it has {', '.join(known)}{_hint(option, known)}"
+                    f"{self.name} has no option {option!r}; it has {', '.join(known)}{hint(option, known)}"
                 )
         made: Method = LEARNERS[self.name](**self.options, seed=seed)
         return made
@@ -81,10 +79,3 @@ class Specification:
     def learner(self, prepared: Prepared, seed: int) -> Learner:
         """The learner of images, on the setting's encoder or with its own network."""
         return self.make(seed).learner_in(prepared)
-
-
-def _hint(given: str, known: Iterable[str]) -> str:
-    """The closest valid name, ignoring case."""
-    names = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(given.lower(), names, 1)
-    return f"; did you mean {names[near[0]]}?" if near else ""

@@ -17,8 +17,6 @@ from bitreplay.data import Task
 from bitreplay.runs._setting import Setting
 from bitreplay.training import Phase, TrainingOptions, train_base, untrained_phases
 
-__all__ = ["untrained_seconds"]
-
 STEPS = 2  # ours: the full network's take seconds each; half of the first is for setting up
 Steps = dict[tuple[str, int], float]  # seconds of one, by phase and size of images
 

@@ -1,6 +1,6 @@
 """The service: a model over HTTP, and the page on which anybody teaches it classes.
 
-Around the whole flow images → features → bits → memory/head → class: `bitreplay serve` and `bitreplay studio`.
+It is what `bitreplay serve` and `bitreplay studio` run.
 """
 
 from bitreplay.service._app import make_app

@@ -1,7 +1,4 @@
-"""The service as one ASGI application: routes, guard, limits, counts, errors as problem details.
-
-Beside the flow images → features → bits → memory/head → class: it carries pictures in and answers out.
-"""
+"""The service as one ASGI application: routes, guard, limits, counts, errors as problem details."""
 
 from __future__ import annotations
 
@@ -27,8 +24,6 @@ from bitreplay.service._openapi import document, document_page
 from bitreplay.service._problems import Problem, problem_of
 from bitreplay.service._routes import Routes
 from bitreplay.service._served import ServedModel
-
-__all__ = ["PAGE", "make_app"]
 
 PAGE = Path(__file__).parent / "page"
 PUBLIC = ("/", "/page/", "/health", "/docs", "/openapi.json", "/favicon.ico")  # these say nothing about the model
@@ -97,7 +92,7 @@ def _table(routes: Routes, page: bool) -> list[BaseRoute]:
         content = (PAGE / "index.html").read_text()
         return HTMLResponse(content, headers={"cache-control": "no-cache"})
 
-    table: list[BaseRoute] = [
+    return [
         Route("/", front, name="front"),
         Route("/v1/predict", routes.predict, methods=["POST"], name="predict"),
         Route("/v1/learn", routes.learn, methods=["POST"], name="learn"),
@@ -113,7 +108,6 @@ def _table(routes: Routes, page: bool) -> list[BaseRoute]:
         Route("/docs", docs, name="docs"),
         Mount("/page", StaticFiles(directory=PAGE), name="page"),
     ]
-    return table
 
 
 class _Counted:

@@ -16,8 +16,6 @@ from bitreplay.service._limits import Limits
 from bitreplay.service._moment import Image
 from bitreplay.service._problems import Problem
 
-__all__ = ["Form", "check_name", "given_name", "read_form"]
-
 FIELDS = 8  # ours: words beside the pictures; we know of three
 WORD_BYTES = 4096
 LONGEST_NAME = 255  # ours: characters; as long as a folder's name, which is where others come from

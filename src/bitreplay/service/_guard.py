@@ -19,8 +19,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from bitreplay.errors import InputError
 from bitreplay.service._problems import Problem
 
-__all__ = ["Guard", "check_token", "is_loopback"]
-
 SHORTEST_TOKEN = 16  # ours: characters; `openssl rand -hex 16` gives 32
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
@@ -67,18 +65,7 @@ def check_token(address: str, token: str | None) -> None:
 class Guard:
     """Refuses requests that are not for this service or not from who may ask; tells browsers to be strict.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What answers the others.
-    address : str
-        The address that the service listens on.
-    names : iterable of str
-        Further names under which it is reached.
-    token : str, optional
-        What `Authorization: Bearer` must carry, except for `public` paths.
-    public : iterable of str
-        Paths that need no token; those ending in a slash with all below.
+    `names` are further names of the service; paths in `public` need no token, those ending in a slash with all below.
     """
 
     def __init__(

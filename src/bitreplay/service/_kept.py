@@ -1,7 +1,4 @@
-"""What is kept of a class, to be looked at: its prototypes as small images of bits. There is no photograph to show.
-
-images → features → bits → **memory**/head → class.
-"""
+"""What is kept of a class, to be looked at: its prototypes as small images of bits. There is no photograph to show."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from typing import Any
 import numpy as np
 
 from bitreplay.memory import BinaryMemory, Label
-
-__all__ = ["kept_of"]
 
 GREYS = 255  # memories of more than 8 bits per value are shown with as many shades as a screen has
 

@@ -1,20 +1,15 @@
-"""Limits of the service, and a request's body read within them.
-
-Beside the flow images → features → bits → memory/head → class: what comes from outside is bounded before it is read.
-"""
+"""Limits of the service, and a request's body read within them: what comes from outside is bounded beforehand."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from starlette.types import Receive, Scope
 
 from bitreplay.service._problems import Problem
-
-__all__ = ["Limits", "Traffic"]
 
 MEGABYTE = 2**20
 
@@ -64,7 +59,7 @@ class Traffic:
 
     limits: Limits
     requests: int = 0
-    held_bytes: int = field(default=0)
+    held_bytes: int = 0
 
     @asynccontextmanager
     async def request(self) -> AsyncIterator[None]:

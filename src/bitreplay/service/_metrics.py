@@ -7,8 +7,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from itertools import accumulate
 
-__all__ = ["Metrics"]
-
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # Prometheus' own default
 
 

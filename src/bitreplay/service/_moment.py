@@ -1,7 +1,4 @@
-"""What the service knows at one moment: one immutable object, taken once by whoever answers.
-
-images → features → bits → memory/head → class, frozen.
-"""
+"""What the service knows at one moment: one immutable object, taken once by whoever answers."""
 
 from __future__ import annotations
 
@@ -14,10 +11,7 @@ from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import UnknownClassError
 from bitreplay.images import ImageClassifier
 from bitreplay.memory import Label
-from bitreplay.service._decision import newest_known
-from bitreplay.service._held_back import HeldBack
-
-__all__ = ["Image", "Moment", "Stamp"]
+from bitreplay.service._decision import HeldBack, newest_known
 
 Stamp = tuple[int, int, int]  # a file's inode, time and size: another one is another file
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from bitreplay import __version__
 
-__all__ = ["document", "document_page"]
-
 Json = dict[str, Any]
 
 LABEL: Json = {"type": "string", "maxLength": 255, "description": "The name of a class."}

@@ -9,22 +9,13 @@ from starlette.responses import JSONResponse
 from bitreplay._words import printable
 from bitreplay.errors import BitreplayError, FileFormatError, FullDiskError, UnknownClassError
 
-__all__ = ["Problem", "problem_of"]
-
 CLOSING = {400, 401, 403, 408, 413, 421, 503}  # what is refused before its body was read: the connection ends there
 
 
 class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
     """A request that cannot be answered as asked.
 
-    Parameters
-    ----------
-    status : int
-        The status of the answer.
-    title : str
-        What kind of problem it is, the same words every time.
-    detail : str
-        What was wrong with this request, and what is expected.
+    `title` is the kind of problem, the same words every time; `detail` what was wrong here, and what is expected.
 
     Examples
     --------

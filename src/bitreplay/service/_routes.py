@@ -27,8 +27,6 @@ from bitreplay.service._moment import Moment
 from bitreplay.service._problems import Problem
 from bitreplay.service._served import ServedModel
 
-__all__ = ["Routes"]
-
 Result = TypeVar("Result")
 
 TOP = 5  # ours: as many bars as one takes in at a glance

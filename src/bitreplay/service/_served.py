@@ -2,7 +2,6 @@
 
 Everything that an answer needs is one immutable object, taken once and swapped once. A change is made to a copy, saved
 to the file, and only then swapped in: a change that could not be saved has not happened.
-images → features → bits → memory/head → class, as one object with a file.
 """
 
 from __future__ import annotations
@@ -24,13 +23,9 @@ from bitreplay._floor.files import write_bytes
 from bitreplay.classifier import GBMClassifier
 from bitreplay.errors import InputError
 from bitreplay.images import ImageClassifier, changing
-from bitreplay.service._decision import Decision, calibrated_on, decide
-from bitreplay.service._held_back import HeldBack, split
+from bitreplay.service._decision import Decision, HeldBack, calibrated_on, decide, split
 from bitreplay.service._moment import Image, Moment, Stamp
 from bitreplay.service._problems import Problem
-
-__all__ = ["Lesson", "ServedModel"]
-
 
 DEFAULT_ENCODER = "efficientnet_lite0"  # its weights come with a package: nothing is downloaded
 

@@ -17,24 +17,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bitreplay.errors import InputError
 from bitreplay.service._limits import Limits
 
-__all__ = ["bound_socket", "run_server", "url_of"]
-
 BACKLOG = 256  # ours: connections that wait to be accepted
 LAST_SECONDS = 15  # ours: for requests under way when the service is told to stop
 
 
 def bound_socket(address: str, port: int, *, or_any: bool = False) -> socket.socket:
-    """A socket that listens, or the reason why there is none.
-
-    Parameters
-    ----------
-    address : str
-        Where to listen.
-    port : int
-        Which port; 0 takes any that is free.
-    or_any : bool
-        Take a free port if this one is taken.
-    """
+    """A socket that listens, or the reason why there is none; with `or_any`, on a free port if this one is taken."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     # With the protocol named, asyncio sends small pieces at once; else an answer waits 40 ms for the client's receipt.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -15,8 +15,6 @@ import torch
 from bitreplay._floor.seeds import mix_seed
 from bitreplay.errors import InputError
 
-__all__ = ["PaperAugmentation", "StrongAugmentation"]
-
 TRANSLATION = 4  # sec. 4.1: "4-pixel translations"
 
 

@@ -9,18 +9,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 
 import torch
 
 from bitreplay import caches
-from bitreplay._floor.machine import cpu_in_words
 from bitreplay.errors import BitreplayError, InputError
-
-__all__ = ["bf16_works", "require_bf16"]
 
 # What training and encoding do with bfloat16: a product, a convolution, and the gradients of both.
 PROGRAM = """
@@ -32,6 +31,7 @@ with torch.autocast("cpu", torch.bfloat16):
 """
 SECONDS = 600.0  # ours: far more than an import of torch takes on busy cores; a process that hangs does not work either
 CURE = "ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16"
+CPU = ("model name", "flags", "Features")  # lines of /proc/cpuinfo, on x86 and on Arm
 DECISIVE = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "LD_PRELOAD")  # what in the environment may change the answer
 
 
@@ -71,7 +71,7 @@ def require_bf16(device: str, command: Sequence[str] | None = None) -> None:
 
 @cache
 def _ask(command: tuple[str, ...], environment: tuple[str, ...], root: str) -> bool:
-    key = caches.key(command=command, environment=environment, cpu=cpu_in_words(), torch=torch.__version__)
+    key = caches.key(command=command, environment=environment, cpu=_cpu(), torch=torch.__version__)
     if (found := caches.find("probes", key)) is not None:
         return bool(json.loads((found / "answer.json").read_text()))
     try:
@@ -84,3 +84,11 @@ def _ask(command: tuple[str, ...], environment: tuple[str, ...], root: str) -> b
         with caches.building("probes", key, words) as part:
             (part / "answer.json").write_text(json.dumps(answer))
     return answer
+
+
+def _cpu() -> str:
+    """Everything the system reports about the CPU: its name and features."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return "\n".join(sorted({line for line in lines if line.startswith(CPU)}))
+    return f"{platform.machine()} {platform.processor()} {platform.node()}"

@@ -22,8 +22,6 @@ from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay._floor.files import remove_stray_parts
 from bitreplay.errors import FileFormatError, InputError
 
-__all__ = ["CHECKPOINT", "Position", "as_arrays", "read_checkpoint", "remove_checkpoint", "write_checkpoint"]
-
 CHECKPOINT = "checkpoint.safetensors"
 NETWORK = "network."
 MOMENTUM = "momentum."

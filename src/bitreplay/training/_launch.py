@@ -22,8 +22,6 @@ from bitreplay.training._network import Phase
 from bitreplay.training._subject import Subject, default_preprocessing, first_network, next_network
 from bitreplay.training._trained import TrainedNetwork
 
-__all__ = ["Hardware", "Precision", "launch"]
-
 Precision = Literal["32-true", "bf16-mixed"]
 
 

@@ -12,8 +12,6 @@ from typing import Any
 
 from bitreplay._floor.files import write_text
 
-__all__ = ["COLUMNS", "TrainingLog", "training_log"]
-
 COLUMNS = (
     "phase",
     "epoch",

@@ -29,8 +29,6 @@ from bitreplay.training._log import TrainingLog, training_log
 from bitreplay.training._network import Network, Phase
 from bitreplay.training._options import TrainingOptions
 
-__all__ = ["Job", "train"]
-
 EVALUATION_BATCH = 500
 ORDER, AUGMENTATION, LAYERS = range(3)  # what a seed is for
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 from torch import nn
 
+from bitreplay._floor.arguments import one_of
 from bitreplay.binarizers import Binarizer, Heaviside, Native, Thermometer
-from bitreplay.errors import InputError
 from bitreplay.nn import BinaryClassifier
 from bitreplay.training._options import HeadForm, Schedule, TrainingOptions
-
-__all__ = ["BinarizerName", "Network", "Phase", "build_network", "phases_of"]
 
 BinarizerName = Literal["thermometer", "heaviside", "native", "none"]
 
@@ -76,6 +74,7 @@ def build_network(
     generator: torch.Generator,
 ) -> Network:
     """A network around `backbone`, with G and the binarizer drawn from `generator`."""
+    one_of("binarizer", binarizer, BinarizerName)
     made: Binarizer | None
     if binarizer == "thermometer":
         made, n_inputs = Thermometer(p), n_features
@@ -83,10 +82,8 @@ def build_network(
         made, n_inputs = Heaviside(n_features, f, generator=generator), f * n_features
     elif binarizer == "native":
         made, n_inputs = Native(), n_features
-    elif binarizer == "none":
-        made, n_inputs = None, n_features
     else:
-        raise InputError(f"binarizer must be one of {', '.join(get_args(BinarizerName))}; got {binarizer!r}")
+        made, n_inputs = None, n_features
     classifier = (
         _binary(n_inputs, n_classes, generator) if head == "binary" else _linear(n_inputs, n_classes, generator)
     )

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, number, one_of
 from bitreplay.errors import InputError
-
-__all__ = ["Augmentation", "HeadForm", "Optimizer", "Schedule", "TrainingChanges", "TrainingOptions", "annealed"]
 
 Schedule = Literal["steps", "one_cycle", "cosine"]
 Augmentation = Literal["none", "paper", "strong"]
@@ -98,27 +96,18 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         for name in ("epochs", "ste_epochs", "batch_size", "step_every", "evaluate_every"):
             integer(name, getattr(self, name), 0 if name == "ste_epochs" else 1)
-        positive, shares = (
-            ("learning_rate", "ste_learning_rate", "step_factor"),
-            ("momentum", "warmup", "label_smoothing"),
-        )
-        for name in (*positive, *shares, "weight_decay"):
-            value, end = getattr(self, name), 1.0 if name in shares else math.inf
-            if not isinstance(value, int | float) or not 0 <= value < end or (name in positive and not value):
-                least = "above 0" if name in positive else "of at least 0"
-                raise InputError(f"{name} must be a number {least} and below {end:g}; got {value!r}")
+        for name in ("learning_rate", "ste_learning_rate", "step_factor"):
+            number(name, getattr(self, name), above=0)
+        for name in ("momentum", "warmup", "label_smoothing"):
+            number(name, getattr(self, name), 0, below=1)
+        number("weight_decay", self.weight_decay, 0)
         if self.nesterov and not self.momentum:
             raise InputError("nesterov needs a momentum above 0")
-        for name, kind in (
-            ("schedule", Schedule),
-            ("ste_schedule", Schedule),
-            ("augmentation", Augmentation),
-            ("optimizer", Optimizer),
-            ("head", HeadForm),
-        ):
-            choices = get_args(kind)
-            if getattr(self, name) not in choices:
-                raise InputError(f"{name} must be one of {', '.join(choices)}; got {getattr(self, name)!r}")
+        one_of("schedule", self.schedule, Schedule)
+        one_of("ste_schedule", self.ste_schedule, Schedule)
+        one_of("augmentation", self.augmentation, Augmentation)
+        one_of("optimizer", self.optimizer, Optimizer)
+        one_of("head", self.head, HeadForm)
         if isinstance(self.image_sizes, str) or not isinstance(self.image_sizes, Iterable):
             raise InputError(f"image_sizes must be a list of sizes in pixels; got {self.image_sizes!r}")
         object.__setattr__(self, "image_sizes", tuple(self.image_sizes))

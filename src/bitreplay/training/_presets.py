@@ -6,8 +6,6 @@ from typing import Any
 
 from bitreplay.training._options import TrainingOptions
 
-__all__ = ["PRESETS", "PRESET_BACKBONES"]
-
 PRESETS: dict[str, TrainingOptions] = {
     "paper": TrainingOptions(),
     # Ours: for 50 classes of CIFAR-100, two CPU cores and the slim ResNet-18 below: 36 minutes by the time of a step on

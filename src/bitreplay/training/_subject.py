@@ -27,8 +27,6 @@ from bitreplay.training._network import BinarizerName, Network, Phase, build_net
 from bitreplay.training._options import TrainingOptions
 from bitreplay.training._trained import TrainedNetwork
 
-__all__ = ["Subject", "default_preprocessing", "first_network", "make_subject", "next_network"]
-
 BLOCK = 4096  # images at once when their mean is taken
 BACKBONE_WEIGHTS, HEAD_WEIGHTS = range(100, 102)  # what a seed is for
 

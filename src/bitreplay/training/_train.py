@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from torch import nn
 
 from bitreplay import caches
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import check_positive, integer, one_of
 from bitreplay._floor.container import read_file
 from bitreplay._floor.devices import usable_device
 from bitreplay._floor.locks import file_lock
@@ -34,8 +34,6 @@ from bitreplay.training._options import TrainingOptions
 from bitreplay.training._presets import PRESETS
 from bitreplay.training._subject import Subject, first_network, make_subject
 from bitreplay.training._trained import NETWORK, TrainedNetwork
-
-__all__ = ["train_base", "untrained_phases"]
 
 VERSION = 2  # of the training's arithmetic: another one gives other weights from the same options
 CACHE = "backbones"
@@ -106,10 +104,9 @@ def train_base(
     """
     if not len(task.train):
         raise InputError(f"task {task.id} has no training images")
-    if precision not in get_args(Precision):
-        raise InputError(f"precision must be one of {', '.join(get_args(Precision))}; got {precision!r}")
-    for option, value, least in (("seed", seed, 0), ("devices", devices, 1), ("nodes", nodes, 1)):
-        integer(option, value, least)
+    one_of("precision", precision, Precision)
+    integer("seed", seed, 0)
+    check_positive(devices=devices, nodes=nodes)
     if precision == "bf16-mixed":
         require_bf16(usable_device({"gpu": "cuda"}.get(accelerator, accelerator)).type)
     subject = make_subject(task, backbone, options, backbone_options, p, f, seed, preprocessing)

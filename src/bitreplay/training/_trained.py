@@ -1,13 +1,13 @@
 """The result of training on task 0: a frozen backbone with everything needed to use it.
 
-It is F, its binarizer and the first G. On disk it is one safetensors file with JSON metadata; reading it executes no
-code.
+It is F, its binarizer and the first G. On disk it is one safetensors file with JSON metadata. Reading it executes no
+code, and its content is checked before anything is built from it: a few bytes must not reserve gigabytes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,18 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._floor.arguments import number
+from bitreplay._floor.arguments import integer, number
 from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay.backbones import Preprocessing, build_backbone, option_names
 from bitreplay.binarizers import Binarizer, rebuild
 from bitreplay.errors import FileFormatError, InputError
 from bitreplay.nn import BinaryClassifier
 from bitreplay.training._checkpoint import as_arrays
-from bitreplay.training._forged import check_backbone, check_tensors
-
-__all__ = ["NETWORK", "TrainedNetwork", "build_with_weights"]
 
 NETWORK = "network.safetensors"
 BACKBONE, BINARIZER, CLASSIFIER = "backbone.", "binarizer.", "classifier."
+LARGEST = 4096  # ours: pixels of a side, far more than any network takes
+COUNTS = ("blocks", "groups")  # options that say how many layers there are, each of which has tensors
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +132,7 @@ class TrainedNetwork:
             built = content["backbone"]
             if backbone is None and not built["name"]:
                 raise _OwnNetworkError(f"{path} is a network of the user's own: pass one like it as `backbone`")
-            check_tensors(content, tensors)
+            _check_tensors(content, tensors)
             if backbone is None:
                 backbone = build_with_weights(built["name"], built["options"], _own(tensors, BACKBONE))
             else:
@@ -172,7 +171,7 @@ class _OwnNetworkError(InputError):
 def build_with_weights(name: str, options: Mapping[str, Any], tensors: Tensors) -> nn.Module:
     """A backbone with weights from a file; ValueError or RuntimeError where they are not those of such a backbone."""
     blank = _without_weights(name, options)
-    check_backbone(name, blank, tensors)
+    _check_backbone(name, blank, tensors)
     backbone = build_backbone(name, **blank)
     backbone.load_state_dict(_tensors(tensors, ""))
     return backbone
@@ -203,3 +202,44 @@ def _own(arrays: Tensors, prefix: str) -> Tensors:
 
 def _tensors(arrays: Tensors, prefix: str) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(np.array(value)) for name, value in _own(arrays, prefix).items()}
+
+
+def _check_tensors(content: Mapping[str, Any], tensors: Tensors) -> None:
+    """Refuse what no training writes: parameters that are not finite, labels that are not integers, odd texts."""
+    for name, value in tensors.items():
+        if value.dtype.kind == "f" and not np.isfinite(value).all():
+            raise ValueError(f"{name} must be finite")
+        if name.endswith("running_var") and (value < 0).any():
+            raise ValueError(f"{name} must not be negative")
+    if tensors["classes"].dtype != np.int64 or tensors["classes"].ndim != 1:
+        raise ValueError("classes must be a vector of integers")
+    if any(tensors[name].dtype != np.float32 for name in ("head.weight", "head.bias")):
+        raise ValueError("G must be float32")
+    for name, kind in (("accuracy", dict), ("key", str), ("description", dict)):
+        if not isinstance(content[name], kind):
+            raise TypeError(f"{name} is {content[name]!r}")
+    if content["preprocessing"]["size"] is not None:
+        integer("size", content["preprocessing"]["size"], 1, LARGEST)
+    for value in content["accuracy"].values():
+        if value is not None:
+            number("accuracy", value, 0, 1)
+
+
+def _check_backbone(name: str, options: Mapping[str, Any], own: Tensors) -> None:
+    """Refuse tensors that are not those of a backbone with these options; ValueError says which.
+
+    The backbone is built once without memory for its parameters, to see what they would be.
+    """
+    for option in COUNTS:
+        counts = options.get(option, ())
+        if not isinstance(counts, Sequence) or sum(counts) > len(own):
+            raise ValueError(f"{option} are {counts!r}, but there are {len(own)} tensors")
+    if name == "efficientnet_lite0":  # has one size, and code of its own that wants real tensors
+        return
+    with torch.device("meta"):
+        blank = build_backbone(name, **options).state_dict()
+    for tensor, value in blank.items():
+        if tensor not in own or own[tensor].shape != tuple(value.shape):
+            raise ValueError(f"{name} with these options has a tensor {tensor} of shape {tuple(value.shape)}")
+    if len(own) != len(blank):
+        raise ValueError(f"{name} has {len(blank)} tensors; there are {len(own)}")

@@ -14,8 +14,6 @@ from bitreplay.backbones import BACKBONES, build_backbone, count_features, optio
 from bitreplay.errors import InputError
 from bitreplay.training import TrainingOptions
 
-__all__ = ["TrainingContext"]
-
 
 @dataclass(frozen=True)
 class TrainingContext:

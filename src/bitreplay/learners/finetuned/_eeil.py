@@ -23,8 +23,6 @@ from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Augment, Batch
 
-__all__ = ["EEIL", "EEILAugmentation", "distillation", "gradient_noise"]
-
 TEMPERATURE = 2.0  # experiment_cifar.m: "Distillation temperature. Always 2."
 EPOCHS, BALANCED_EPOCHS = 40, 30  # experiment_cifar.m, incremental_training.m: 10 for each of 4, then 3 learning rates
 BALANCED_RATE = 0.1  # incremental_training.m: balanced training begins at 0.01 instead of 0.1
@@ -35,15 +33,7 @@ BRIGHTNESS, CONTRAST, TRANSLATION = 63 / 255, (0.2, 1.8), 4  # incremental_train
 
 
 def distillation(logits: torch.Tensor, old_logits: torch.Tensor, sizes: Sequence[int]) -> torch.Tensor:
-    """Cross-entropy between softmaxes at temperature 2, for each old task's outputs separately, summed over tasks.
-
-    Parameters
-    ----------
-    logits, old_logits : Tensor of shape (N, at least sum of sizes)
-        Of the network in training, and of the old network.
-    sizes : sequence of int
-        Outputs of the tasks to distil.
-    """
+    """Cross-entropy between softmaxes at temperature 2, for each old task's outputs separately, summed over tasks."""
     total = logits.new_zeros(())
     begin = 0
     for size in sizes:

@@ -21,14 +21,11 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from bitreplay._floor.arguments import integer, number, one_of
-from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
-
-__all__ = ["EWC", "diagonal_fisher", "elastic_penalty"]
 
 Outputs = Literal["new", "all"]
 
@@ -40,13 +37,6 @@ def diagonal_fisher(network: GrowingNetwork, pixels: torch.Tensor) -> dict[str, 
 
     One gradient per sample: the square of a batch's mean gradient is a different quantity. The network must be in
     evaluation mode, or samples would influence each other.
-
-    Parameters
-    ----------
-    network : GrowingNetwork
-        Backbone and head.
-    pixels : Tensor
-        Normalised images (N, C, H, W).
     """
     names = [name for name, _ in network.backbone.named_parameters()]
     total = [torch.zeros_like(value) for value in network.backbone.parameters()]
@@ -120,9 +110,7 @@ class EWC(FineTunedLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         number("strength", self.strength, 0)
-        number("old_share", self.old_share, 0)
-        if self.old_share > 1:
-            raise InputError(f"old_share must lie between 0 and 1; got {self.old_share!r}")
+        number("old_share", self.old_share, 0, 1)
         number("clip", self.clip, above=0)
         integer("fisher_samples", self.fisher_samples, 1)
         one_of("outputs", self.outputs, Outputs)

@@ -17,23 +17,12 @@ from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labe
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.frozen._nearest_mean import unit
 
-__all__ = ["WithExemplars", "herd"]
-
 
 def herd(features: npt.NDArray[np.floating], n: int) -> npt.NDArray[np.int64]:
     """Which samples of a class to keep: each next one brings the mean of those kept closest to the mean of all.
 
-    Parameters
-    ----------
-    features : ndarray of shape (N, d)
-        Of the samples of one class, at any scale; iCaRL's have length 1.
-    n : int
-        How many to keep; all, if there are fewer.
-
-    Returns
-    -------
-    ndarray of int64
-        In the order in which they were chosen: the first m are the result of herding m.
+    They are in the order in which they were chosen: the first m are the result of herding m. iCaRL's features have
+    length 1.
 
     Examples
     --------

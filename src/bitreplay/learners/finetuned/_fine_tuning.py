@@ -10,8 +10,6 @@ from torch.nn.functional import cross_entropy
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 
-__all__ = ["FullFineTuning"]
-
 
 @dataclass(kw_only=True, eq=False)
 class FullFineTuning(FineTunedLearner):

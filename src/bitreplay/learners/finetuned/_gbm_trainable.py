@@ -7,33 +7,28 @@ and the prototypes follow it: how often each bit flips is measured on the new ta
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
-from bitreplay._floor.arguments import number
+from bitreplay._floor.arguments import number, truth
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Thermometer
 from bitreplay.bits import PackedBits
 from bitreplay.data import Samples, Task
-from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState, head_of, state_content, state_from_content
 from bitreplay.heads import VERSION as HEADS_VERSION
-from bitreplay.learners._learner import Arrays
-from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners._learner import Arrays, from_text, to_text
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._pass import PASS_RECIPE, feature_distance
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
+from bitreplay.learners.frozen._gbm import HeadName
 from bitreplay.memory import BinaryMemory, Label
-
-__all__ = ["TrainableGBM", "flip_rates", "followed"]
-
-HeadName = Literal["closed_form", "replay", "bayes"]
 
 STE_SHARE = 0.25  # ours: the last quarter of task 0's epochs has the thermometer in (sec. 3.3, phase 2)
 STE_RATE = 0.1  # ours: at a tenth of the learning rate, as in the preset "paper" for a frozen backbone
@@ -44,10 +39,7 @@ Rates = npt.NDArray[np.float64]
 def flip_rates(before: npt.ArrayLike, after: npt.ArrayLike) -> tuple[Rates, Rates]:
     """How often each bit that was set is cleared, and how often each that was clear is set.
 
-    Parameters
-    ----------
-    before, after : array-like of 0 and 1, shape (N, D)
-        Bits of the same images. If a bit was never set (or never clear), its rate is unknown and taken as 0.
+    Of a bit that was never set (or never clear), the rate is unknown and taken as 0.
 
     Examples
     --------
@@ -129,8 +121,7 @@ class TrainableGBM(FineTunedLearner):
     def __post_init__(self) -> None:
         super().__post_init__()
         number("distillation_weight", self.distillation_weight, 0)
-        if not isinstance(self.follow, bool):  # a word such as "no" would mean yes
-            raise InputError(f"follow must be true or false; got {self.follow!r}")
+        truth("follow", self.follow)
         self.thermometer = Thermometer(self.p)
         self.core = GBMOptions(self.prototypes, self.bits, self.head, calibrate=False)
         self.state: GBMState | None = None

@@ -22,8 +22,6 @@ from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 from bitreplay.learners.frozen._nearest_mean import unit
 
-__all__ = ["ICARL_RECIPE", "ICaRL", "icarl_loss"]
-
 Output = Literal["cnn", "nme"]
 
 # From main_cifar_100_theano.py of the authors. Their loss is the mean over 100 outputs, with a learning rate of 2 and a
@@ -37,15 +35,6 @@ ICARL_RECIPE = Recipe(
 def icarl_loss(logits: torch.Tensor, targets: torch.Tensor, old_logits: torch.Tensor | None) -> torch.Tensor:
     """Binary cross-entropy summed over outputs: old ones against the old network's answers, new ones against the
     labels.
-
-    Parameters
-    ----------
-    logits : Tensor of shape (N, outputs)
-        Of the network in training.
-    targets : Tensor of int64
-        Classes.
-    old_logits : Tensor of shape (N, old outputs), optional
-        Of the network before this task.
     """
     wanted = functional.one_hot(targets, logits.shape[1]).to(logits.dtype)
     if old_logits is not None:

@@ -23,8 +23,6 @@ from bitreplay.learners.finetuned._pass import PASS_RECIPE, TEMPERATURE, feature
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 
-__all__ = ["IL2A", "augmented_logits", "mixed_classes", "pair_number"]
-
 MIXES = 4  # IL2A.py: mix_times
 BETA = 20.0  # IL2A.py: alpha; shares are drawn from Beta(20, 20)
 NARROWEST, WIDEST = 0.4, 0.6  # cifar/IL2A.py: shares outside are replaced by 1/2; for TinyImageNet 0.3 and 0.7
@@ -49,14 +47,7 @@ def mixed_classes(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Images followed by mixtures of two classes, at most four times as many, as samples of additional classes.
 
-    Parameters
-    ----------
-    pixels, targets : Tensor
-        Images of new classes, ``n_old`` to ``n_old + n_new - 1``.
-    n_old, n_new : int
-        Numbers of classes; the pairs of new ones come after all of them.
-    generator : torch.Generator
-        For partners and shares.
+    Targets are the new classes, `n_old` to ``n_old + n_new - 1``; the pairs of new ones come after all of them.
     """
     images, classes = [pixels], [targets]
     for _ in range(MIXES):
@@ -88,16 +79,7 @@ def augmented_logits(
 
     ``logit_j = w_j mu_y + b_j + ratio/2 (w_j - w_y)^T Sigma_y (w_j - w_y)``
 
-    Parameters
-    ----------
-    means, covariances : Tensor of shape (classes, d) and (classes, d, d)
-        Of old classes, in learning order.
-    classes : Tensor of int64
-        y, old classes to give logits for.
-    weight, bias : Tensor of shape (outputs, d) and (outputs,)
-        Of the outputs.
-    ratio : float
-        The Gaussian's covariance is ``ratio`` times Sigma.
+    y are old `classes`; the covariance of their Gaussians is `ratio` times Sigma.
     """
     logits = means[classes] @ weight.T + bias
     asked, row = torch.unique(classes, return_inverse=True)

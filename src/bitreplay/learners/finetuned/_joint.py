@@ -12,8 +12,6 @@ from bitreplay.learners._learner import Arrays
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
 from bitreplay.learners.finetuned._network import GrowingNetwork
 
-__all__ = ["FullJoint"]
-
 
 @dataclass(kw_only=True, eq=False)
 class FullJoint(FineTunedLearner):

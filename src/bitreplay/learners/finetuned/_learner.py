@@ -27,11 +27,8 @@ from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._network import GrowingNetwork, LinearOutputs, OutputLayers
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._state import state_of, with_state
-from bitreplay.learners.finetuned._task import numbered_samples
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
 from bitreplay.training import PaperAugmentation, StrongAugmentation, default_preprocessing
-
-__all__ = ["FineTunedLearner", "Images", "Labels"]
 
 Images = npt.NDArray[np.uint8]
 Labels = npt.NDArray[np.int64]
@@ -210,7 +207,7 @@ class FineTunedLearner(Learner):
 
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
-        images, targets = numbered_samples(task, self.name, self.classes, self.image_shape)
+        images, targets = self._numbered(task)
         if self.network is None:
             self.image_shape = images.shape[1:]
             self.preprocessing = default_preprocessing(self.context.backbone, task, self.context.backbone_options)
@@ -223,6 +220,21 @@ class FineTunedLearner(Learner):
         kept = self._remember(network, images, targets)
         self.network, self.kept = network.eval(), kept
         self.classes = np.concatenate([self.classes, task.classes])
+
+    def _numbered(self, task: Task) -> tuple[Images, Labels]:
+        """A task's training images, and the position of each one's class in the learning order; or an error."""
+        images, labels = task.train.images, task.train.labels
+        if not len(images):
+            raise InputError(f"task {task.id} has no training images")
+        if self.image_shape and images.shape[1:] != self.image_shape:
+            raise InputError(f"{self.name} learned from images of shape {self.image_shape}; got {images.shape[1:]}")
+        again = np.intersect1d(task.classes, self.classes)
+        if len(again):
+            raise InputError(f"classes {again[:10].tolist()} were already learned: every class comes in one task")
+        if not np.array_equal(np.unique(labels), np.unique(task.classes)):
+            raise InputError(f"task {task.id} needs training images of each of its classes, and of no others")
+        place = {int(label): self.known + i for i, label in enumerate(task.classes)}
+        return images, np.array([place[int(label)] for label in labels], dtype=np.int64)
 
     def predict(self, samples: Samples | Images) -> Labels:
         """A class for every image, numbered as the data set numbers them."""

@@ -22,8 +22,6 @@ from bitreplay.learners.finetuned._network import CosineOutputs, GrowingNetwork,
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 
-__all__ = ["LUCIR", "imprinted", "less_forget", "margin_ranking"]
-
 
 def less_forget(features: torch.Tensor, old_features: torch.Tensor) -> torch.Tensor:
     """1 minus the cosine between features now and before, on average (sec. 3.3)."""
@@ -35,18 +33,8 @@ def margin_ranking(
 ) -> torch.Tensor:
     """Average violation of a margin between an exemplar's class and the new classes most like it (sec. 3.4).
 
-    Parameters
-    ----------
-    cosines : Tensor of shape (N, classes)
-        Cosines between features and the classes' directions.
-    targets : Tensor of int64
-        Classes. Only samples of old ones count; without any the loss is 0.
-    n_old : int
-        Old classes; they come first.
-    margin : float
-        By how much the cosine of the correct class must exceed the others'.
-    rivals : int
-        K, the number of new classes, those with the highest cosines, compared with each exemplar.
+    Only samples of old classes count, the first `n_old`; each is compared with the `rivals` new classes of the highest
+    cosines. Without such samples the loss is 0.
     """
     old = targets < n_old
     if not bool(old.any()):
@@ -59,14 +47,7 @@ def margin_ranking(
 def imprinted(features: torch.Tensor, targets: torch.Tensor, old_weight: torch.Tensor) -> torch.Tensor:
     """Initial weights of new classes: the mean direction of their features, with the average length of old weights.
 
-    Parameters
-    ----------
-    features : Tensor of shape (N, d)
-        Of the new samples, by the network before this task.
-    targets : Tensor of int64
-        Indices 0, 1, ... among the new classes.
-    old_weight : Tensor of shape (old classes, d)
-        Weights of the old ones.
+    `features` are of the network before this task, `targets` counted from 0 among the new classes.
     """
     directions = functional.normalize(features)
     means = torch.stack([directions[targets == c].mean(0) for c in range(int(targets.max()) + 1)])

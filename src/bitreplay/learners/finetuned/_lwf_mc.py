@@ -17,8 +17,6 @@ from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 
-__all__ = ["LwFMC"]
-
 
 @dataclass(kw_only=True, eq=False)
 class LwFMC(FineTunedLearner):

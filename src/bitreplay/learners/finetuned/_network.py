@@ -13,8 +13,6 @@ from torch.nn import functional
 from bitreplay.backbones import BasicBlock, ResNet, SmallCNN
 from bitreplay.errors import InputError
 
-__all__ = ["CosineOutputs", "GrowingNetwork", "LinearOutputs", "OutputLayers", "without_last_relu"]
-
 
 class OutputLayers(nn.Module):
     """Base of the heads: one weight matrix per task."""

@@ -25,8 +25,6 @@ from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 from bitreplay.learners.frozen._nearest_mean import class_means
 
-__all__ = ["PASS", "PASS_RECIPE", "TEMPERATURE", "common_radius", "feature_distance", "rotated"]
-
 ROTATIONS = 4
 TEMPERATURE = 0.1  # main.py: --temp
 ROWS = 64 * ROTATIONS  # main.py: --batch_size, and PASS.py: images of which the weight of the distance was chosen

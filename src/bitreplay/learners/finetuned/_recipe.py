@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 
 from bitreplay.training import Augmentation, Optimizer, Schedule, TrainingOptions, annealed
 
-__all__ = ["Recipe"]
-
 
 @dataclass(frozen=True)
 class Recipe:

@@ -13,14 +13,11 @@ import torch
 
 from bitreplay.backbones import Preprocessing
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays
-from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners._learner import Arrays, from_text, to_text
 from bitreplay.training import as_arrays
 
 if TYPE_CHECKING:
     from bitreplay.learners.finetuned._learner import FineTunedLearner
-
-__all__ = ["state_of", "with_state"]
 
 NETWORK, KEPT = "network.", "kept."
 

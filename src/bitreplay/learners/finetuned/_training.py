@@ -20,8 +20,6 @@ from bitreplay.backbones import Preprocessing
 from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._recipe import Recipe
 
-__all__ = ["Augment", "Batch", "encode", "fit"]
-
 ENCODED_AT_ONCE = 256  # images; always the same ones together, as the last digits of features depend on it
 ORDER, AUGMENTATION, LOSS = range(3)  # what a seed is for
 
@@ -30,65 +28,29 @@ Augment = Callable[..., torch.Tensor]  # images from 0 to 1 and a list of intege
 
 @dataclass(frozen=True)
 class Batch:
-    """What a loss sees in a step.
+    """What a loss sees in a step."""
 
-    Parameters
-    ----------
-    pixels : Tensor
-        Images (N, C, H, W), augmented and normalised.
-    targets : Tensor of int64
-        Position of each image's class in the learning order.
-    done : float
-        Share of the training that is completed, from 0 to 1.
-    generator : torch.Generator
-        For random draws in the loss; on the CPU, and specific to this step.
-    """
-
-    pixels: torch.Tensor
-    targets: torch.Tensor
-    done: float
-    generator: torch.Generator
+    pixels: torch.Tensor  # images (N, C, H, W), augmented and normalised
+    targets: torch.Tensor  # int64: position of each image's class in the learning order
+    done: float  # share of the training that is completed
+    generator: torch.Generator  # for random draws in the loss; on the CPU, and specific to this step
 
 
 def fit(
     network: nn.Module,
-    images: npt.NDArray[np.uint8],
-    targets: npt.NDArray[np.int64],
+    images: npt.NDArray[np.uint8],  # bytes (N, H, W, C)
+    targets: npt.NDArray[np.int64],  # position of each one's class in the learning order
     loss: Callable[[Batch], torch.Tensor],
-    recipe: Recipe,
+    recipe: Recipe,  # its number of epochs is not used
     *,
-    epochs: int,
+    epochs: int,  # images that do not fill a batch wait for the next one
     seed: tuple[int, ...],
     preprocessing: Preprocessing,
     augment: Augment | None,
-    keep_statistics: bool = False,
+    keep_statistics: bool = False,  # of batch normalisation, instead of those of each batch
     title: str = "training",
 ) -> None:
-    """Train those parameters of a network that require a gradient, on the device that it is on.
-
-    Parameters
-    ----------
-    network : torch.nn.Module
-        What is trained; it is in training mode afterwards.
-    images, targets : ndarray
-        Bytes (N, H, W, C), and the position of each one's class in the learning order.
-    loss : callable
-        From a :class:`Batch` to a number.
-    recipe : Recipe
-        How to train; its number of epochs is not used.
-    epochs : int
-        Passes over the images. Images that do not fill a batch wait for the next epoch.
-    seed : tuple of int
-        Determines all randomness.
-    preprocessing : Preprocessing
-        Applied before the backbone.
-    augment : callable, optional
-        Makes random variants of the images.
-    keep_statistics : bool
-        Batch normalisation keeps using its current means and variances, instead of those of each batch.
-    title : str
-        Text of the progress bar.
-    """
+    """Train those parameters of a network that require a gradient, where it is; it is in training mode afterwards."""
     device = next(network.parameters()).device
     pictures, classes = torch.from_numpy(images).to(device), torch.from_numpy(targets).to(device)
     optimizer = _optimizer(network, recipe)

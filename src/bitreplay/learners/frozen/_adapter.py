@@ -12,15 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays, Inputs, Learner, Uses
-from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners._learner import Arrays, Inputs, Learner, Uses, from_text, to_text
 from bitreplay.learners.frozen._method import FeatureSource, FrozenMethod
 from bitreplay.memory import BinaryMemory
 
 if TYPE_CHECKING:
     from bitreplay.data import Samples, Task
-
-__all__ = ["FrozenLearner"]
 
 
 class FrozenLearner(Learner):

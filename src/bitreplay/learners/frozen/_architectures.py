@@ -16,8 +16,6 @@ from bitreplay.heads import MakeModule, OptimizerName, Replay
 from bitreplay.memory import Prior
 from bitreplay.nn import BinaryClassifier
 
-__all__ = ["Architecture", "make_replay"]
-
 Architecture = Literal["linear", "hidden", "binary", "quicknet_tail"]
 
 
@@ -42,36 +40,17 @@ LINEAR_ON_SIGNS = 0.003  # ours: results/choices/replay_rates_binary_vgg.txt; ±
 
 def make_replay(
     architecture: Architecture,
-    tail: MakeModule | None,
+    tail: MakeModule | None,  # makes the layers after the encoder's tap
     *,
-    signs: bool,
+    signs: bool,  # whether G sees ±1, as after a binary network, or 0 and 1
     epochs: int,
     min_steps: int,
     batch_size: int,
-    learning_rate: float | None,
-    linear_rate: float,
+    learning_rate: float | None,  # None selects one that suits the architecture
+    linear_rate: float,  # suits the method, for a linear layer on inputs of 0 and 1
     prior: Prior,
 ) -> Replay:
-    """The untrained replay head.
-
-    Parameters
-    ----------
-    architecture : {"linear", "hidden", "binary", "quicknet_tail"}
-        What G is: a linear layer, one with 512 hidden units, the binary classifier of the fully binary network, or
-        the layers that follow the tap of the encoder.
-    tail : callable or None
-        Makes the layers that follow the encoder's tap.
-    signs : bool
-        Whether G sees ±1, as after a binary network, or 0 and 1.
-    epochs, min_steps, batch_size
-        As of :class:`bitreplay.heads.Replay`.
-    learning_rate : float or None
-        None selects one that suits the architecture.
-    linear_rate : float
-        The one that suits the method, for a linear layer on inputs of 0 and 1.
-    prior : {"balanced", "empirical"}
-        As of :class:`bitreplay.heads.Replay`.
-    """
+    """The untrained replay head."""
     form = FORMS[architecture]
     suiting = form.learning_rate
     if architecture == "linear":

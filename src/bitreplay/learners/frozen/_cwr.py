@@ -30,8 +30,6 @@ from bitreplay.learners.frozen._latent_replay import LatentReplay
 from bitreplay.learners.frozen._method import Labels
 from bitreplay.nn import BinaryLinear
 
-__all__ = ["LatentReplayCWR", "consolidate", "last_layer"]
-
 
 @dataclass(kw_only=True, eq=False)
 class LatentReplayCWR(LatentReplay):
@@ -114,16 +112,7 @@ def consolidate(
 ) -> npt.NDArray[np.float32]:
     """The rule of CWR* (see above) for weights, or biases, with one row per class, known classes first.
 
-    Parameters
-    ----------
-    trained : ndarray, shape (classes, ...)
-        tw after the task.
-    kept : ndarray, shape (known classes, ...)
-        cw before it.
-    past : ndarray of int64, shape (known classes,)
-        Samples of each class in earlier tasks.
-    current : ndarray of int64, shape (classes,)
-        Samples of each class in this task, including exemplars.
+    `trained` is tw after the task, `kept` cw before it; `past` and `current` count samples, exemplars included.
 
     Examples
     --------

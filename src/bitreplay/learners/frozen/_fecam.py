@@ -20,8 +20,6 @@ from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means, unit
 
-__all__ = ["FeCAM"]
-
 ROWS = 2048  # samples whose distances are taken at once
 SHRINKINGS = 2  # released code, models/fecam.py: "we apply covariance shrinkage 2 times"
 

@@ -17,8 +17,6 @@ from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 from bitreplay.learners.frozen._translated import Translated
 
-__all__ = ["FeTrIL"]
-
 Classifier = Literal["svc", "fc"]
 
 

@@ -21,8 +21,6 @@ from bitreplay.learners.frozen._linear_method import check_training_options, sca
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means
 
-__all__ = ["GaussianReplay"]
-
 Covariance = Literal["diagonal", "full"]
 ROWS_AT_ONCE = 2**14  # rows drawn together: large products, and little memory
 JITTER = 1e-3  # ours: times the mean variance; a covariance of fewer samples than features has no Cholesky factor

@@ -22,8 +22,6 @@ from bitreplay.learners.frozen._on_bits import MemoryAndHead
 from bitreplay.memory import Prior
 from bitreplay.mixture import EMOptions, Init, Objective, Weights
 
-__all__ = ["GBM", "HeadName"]
-
 HeadName = Literal["closed_form", "replay", "bayes"]
 
 

@@ -12,8 +12,6 @@ from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._linear_method import LinearMethod, scale_of
 from bitreplay.learners.frozen._method import Labels
 
-__all__ = ["Joint"]
-
 
 @dataclass(kw_only=True, eq=False)
 class Joint(LinearMethod):

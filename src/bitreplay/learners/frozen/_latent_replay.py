@@ -24,8 +24,6 @@ from bitreplay.learners.frozen._on_bits import MemoryAndHead
 from bitreplay.memory import BinaryMemory, Label
 from bitreplay.mixture import Mixture
 
-__all__ = ["LatentReplay", "herd_bits"]
-
 Selection = Literal["random", "herding"]
 
 

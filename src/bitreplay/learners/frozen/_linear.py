@@ -19,8 +19,6 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
 from bitreplay.learners.frozen._method import Features, Labels
 
-__all__ = ["DecodedBits", "Layer", "Rows", "count_steps", "linear_scores", "shuffled_batches", "train_linear"]
-
 Layer = tuple[Features, Features]  # weights (classes, inputs) and biases (classes,)
 MIN_STEPS = 500  # ours: as the replay head's; a few passes over small data are too few steps
 
@@ -68,10 +66,10 @@ def shuffled_batches(
 
 
 def train_linear(
-    start: Layer | None,
-    shape: tuple[int, int],
-    batches: Iterable[tuple[Features, Labels]],
-    n_steps: int,
+    start: Layer | None,  # to continue from; it is not changed
+    shape: tuple[int, int],  # classes and inputs
+    batches: Iterable[tuple[Features, Labels]],  # inputs (B, d) and targets (B,), one step each
+    n_steps: int,  # how many batches there will be
     *,
     learning_rate: float,
     momentum: float = 0.9,  # sec. 4.1 of the GBM paper, and every recipe compared here
@@ -79,24 +77,7 @@ def train_linear(
 ) -> Layer:
     """Train softmax regression by SGD; the learning rate decays to 0 along a cosine.
 
-    Parameters
-    ----------
-    start : pair of ndarray, or None
-        Weights and biases to continue from, which are not changed; rows of additional classes start at 0, as all do
-        without a start.
-    shape : pair of int
-        Classes and inputs of the layer.
-    batches : iterable of (inputs float32 (B, d), targets int64 (B,))
-        One step each.
-    n_steps : int
-        How many batches there will be, for the learning rate.
-    learning_rate, momentum, weight_decay : float
-        For SGD as torch defines it.
-
-    Returns
-    -------
-    weights : ndarray of float32, shape (classes, inputs)
-    biases : ndarray of float32, shape (classes,)
+    Rows of classes that `start` does not have begin at 0, as all do without a start. Options are those of torch's SGD.
 
     Examples
     --------

@@ -24,8 +24,6 @@ from bitreplay.learners.frozen._linear import (
 from bitreplay.learners.frozen._method import Features, Labels
 from bitreplay.learners.frozen._on_bits import OnBits
 
-__all__ = ["LinearMethod", "check_training_options", "scale_of"]
-
 
 @dataclass(kw_only=True, eq=False)
 class LinearMethod(OnBits):

@@ -17,8 +17,6 @@ import numpy.typing as npt
 from bitreplay.learners.frozen._linear import Layer
 from bitreplay.learners.frozen._method import Features, Labels
 
-__all__ = ["Products", "train_linear_svc"]
-
 MAX_NEWTON = 50  # ours: a bound; `tol` is meant to end training
 MAX_CONJUGATE = 100  # ours: a bound; `FORCING` is meant to end a step
 FORCING = 0.1  # liblinear's: a Newton equation is solved until a tenth of the gradient is left
@@ -36,36 +34,18 @@ class Products(Protocol):
 
 
 def train_linear_svc(
-    samples: Products,
-    scale: Features,
-    targets: Labels,
-    shape: tuple[int, int],
+    samples: Products,  # N, of d features
+    scale: Features,  # (N,) of every sample: 1 / length trains on samples of length 1
+    targets: Labels,  # (N,) classes
+    shape: tuple[int, int],  # number of classes, and d
     *,
     C: float = 1.0,
     tol: float = 1e-4,
 ) -> Layer:
-    """Train a support vector machine for every class against the rest.
+    """Train a support vector machine for every class against the rest: weights (classes, d) and biases (classes,).
 
-    Parameters
-    ----------
-    samples : Products
-        N samples of d features.
-    scale : ndarray of float32, shape (N,)
-        Factor of every sample: 1 / length trains on samples of length 1.
-    targets : ndarray of int64, shape (N,)
-        Their classes.
-    shape : pair of int
-        Number of classes, and d.
-    C : float
-        Weight of the loss.
-    tol : float
-        As in liblinear: training ends when the gradient falls below this fraction of the first one, times the share of
-        the rarer side of each class.
-
-    Returns
-    -------
-    weights : ndarray of float32, shape (classes, d)
-    biases : ndarray of float32, shape (classes,)
+    As in liblinear, training ends when the gradient falls below the fraction `tol` of the first one, times the share of
+    the rarer side of each class.
     """
     n_classes = shape[0]
     column = scale[:, None]

@@ -16,15 +16,12 @@ import numpy.typing as npt
 
 from bitreplay.bits import PackedBits
 from bitreplay.errors import InputError
-from bitreplay.learners._learner import Arrays, Inputs, Method, Place, Uses
-from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners._learner import Arrays, Inputs, Method, Place, Uses, from_text, to_text
 
 if TYPE_CHECKING:
     from bitreplay.binarizers import Binarizer
     from bitreplay.data import Samples
     from bitreplay.learners.frozen._adapter import FrozenLearner
-
-__all__ = ["FeatureSource", "Features", "FrozenMethod", "Labels"]
 
 Features = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]

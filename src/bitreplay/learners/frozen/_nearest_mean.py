@@ -12,8 +12,6 @@ from bitreplay._floor.arguments import integer, one_of
 from bitreplay.learners._learner import Arrays
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 
-__all__ = ["NearestMean", "class_means", "running_means", "unit"]
-
 Metric = Literal["cosine", "euclidean"]
 Real = TypeVar("Real", np.float32, np.float64)
 

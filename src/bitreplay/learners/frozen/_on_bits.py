@@ -22,13 +22,10 @@ from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState, head_of, state_content, state_from_content
 from bitreplay.heads import VERSION as HEADS_VERSION
 from bitreplay.heads import Head, MakeModule, Replay, Scores, computed
-from bitreplay.learners._learner import Arrays, Uses
-from bitreplay.learners._text import from_text, to_text
+from bitreplay.learners._learner import Arrays, Uses, from_text, to_text
 from bitreplay.learners.frozen._architectures import Architecture, make_replay
 from bitreplay.learners.frozen._method import Features, FeatureSource, FrozenMethod, Labels
 from bitreplay.memory import BinaryMemory, Label, Prior
-
-__all__ = ["MemoryAndHead", "OnBits"]
 
 CODE = "code"  # what a state calls its binarizer
 

@@ -17,13 +17,11 @@ from scipy import linalg
 from bitreplay._floor.arguments import integer, number
 from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays
-from bitreplay.learners.frozen._held_out import hold_out
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
-
-__all__ = ["RandomRidge"]
 
 ROWS = 4096  # samples that are widened at once
 RIDGES = 10.0 ** np.arange(-3, 0.1, 0.5)  # ours: times the mean diagonal of the Gram matrix; RanPAC: decades
+HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
 
 
 @dataclass(kw_only=True, eq=False)
@@ -139,3 +137,20 @@ def solve_ridge(gram: Features, sums: Features, ridge: float) -> Features:
             continue
         return np.asarray(linalg.cho_solve(factor, sums.T, check_finite=False).T, dtype=np.float32, order="C")
     raise InputError(f"the ridge {ridge:g} is too small for these features: increase it")
+
+
+def hold_out(y: Labels, generator: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Which samples are held out: a fifth of every class, rounded down.
+
+    Examples
+    --------
+    >>> y = np.array([0] * 10 + [1] * 5 + [2] * 4)
+    >>> held = hold_out(y, np.random.default_rng(0))
+    >>> [int(held[y == c].sum()) for c in range(3)]
+    [2, 1, 0]
+    """
+    held = np.zeros(len(y), dtype=np.bool_)
+    for c in np.unique(y):
+        members = generator.permutation(np.flatnonzero(y == c))
+        held[members[: int(HELD_OUT * len(members))]] = True
+    return held

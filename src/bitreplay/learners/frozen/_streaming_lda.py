@@ -20,8 +20,6 @@ from bitreplay.learners.frozen._linear import linear_scores
 from bitreplay.learners.frozen._method import Features, FrozenMethod, Labels
 from bitreplay.learners.frozen._nearest_mean import class_means, running_means
 
-__all__ = ["StreamingLDA"]
-
 
 @dataclass(kw_only=True, eq=False)
 class StreamingLDA(FrozenMethod):
@@ -56,8 +54,7 @@ class StreamingLDA(FrozenMethod):
     decision_arrays: ClassVar[tuple[str, ...]] = ("weights", "biases")
 
     def __post_init__(self) -> None:
-        number("shrinkage", self.shrinkage, above=0)
-        number("1 - shrinkage", 1 - self.shrinkage, 0)
+        number("shrinkage", self.shrinkage, most=1, above=0)
         integer("seed", self.seed, 0)
 
     @property

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from bitreplay.learners.frozen._method import Features, Labels
 
-__all__ = ["Translated"]
-
 BLOCK = 4096  # rows whose length is taken at once
 
 
