@@ -51,6 +51,7 @@ def make_replay(
     learning_rate: float | None,
     linear_rate: float,
     prior: Prior,
+    strength: float | None,
 ) -> Replay:
     """The untrained replay head.
 
@@ -71,6 +72,8 @@ def make_replay(
         The one that suits the method, for a linear layer on inputs of 0 and 1.
     prior : {"balanced", "empirical"}
         As of :class:`bitreplay.heads.Replay`.
+    strength : float or None
+        The same; None for its default.
     """
     form = FORMS[architecture]
     suiting = form.learning_rate
@@ -86,6 +89,7 @@ def make_replay(
         optimizer=form.optimizer,
         learning_rate=suiting if learning_rate is None else learning_rate,
         prior=prior,
+        strength=Replay.strength if strength is None else strength,
     )
 
 
