@@ -201,7 +201,7 @@ def pretend(kept: Mapping[Label, PackedBits], seed: int) -> list[Turn]:
     """A quarter of the classes, for every turn; whose turn it is does not depend on their order."""
     turns = []
     for number in range(ROUNDS):
-        drawn = sorted(kept, key=lambda label: seed_for(seed, "pretend", number, label))  # noqa: B023
+        drawn = sorted(kept, key=lambda label: seed_for(seed, "pretend", number, label))
         chosen = slice(number * PRETENDED, (number + 1) * PRETENDED)
         for turn in range(TURNS if len(kept) <= ALL_TURNS else 1):
             few = {label: kept[label][chosen] for label in drawn[turn::TURNS]}

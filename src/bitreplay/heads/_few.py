@@ -216,7 +216,9 @@ def lend_variety(memory: BinaryMemory, strength: float, seed: int) -> tuple[Bina
     small, full = small[counts[small] < DRAWN], known[counts[known] >= DRAWN]
     if not strength or not len(small) or not len(full):
         return memory, set()
-    centre = np.add.reduce([weight * _mean(memory.mixture(labels[place])) for weight, place in zip(trust, known, strict=True)])
+    centre = np.add.reduce(
+        [weight * _mean(memory.mixture(labels[place])) for weight, place in zip(trust, known, strict=True)]
+    )
     moved, generator = {}, np.random.default_rng(seed)
     for place in small:
         own, lender = memory.mixture(labels[place]), memory.mixture(labels[generator.choice(full)])

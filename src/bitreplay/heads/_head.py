@@ -48,8 +48,7 @@ class Head(Protocol):
         """Options that are still open, in the order in which they are chosen, and the values to choose from."""
 
     def open_few_options(self) -> dict[str, tuple[float, float]]:
-        """The same of options that matter to classes of few samples only and that scores are linear in: least and
-        greatest value."""
+        """Range of those that matter to classes of few samples only; scores are linear in them."""
 
     def decided(self, **options: Any) -> Head:
         """The same head with some options set."""

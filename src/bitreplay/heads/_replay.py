@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -279,9 +279,9 @@ class Replay:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and G's parameters."""
-        names = ("epochs", "min_steps", "batch_size", "optimizer", "momentum", "weight_decay", "prior", "strength", "device")
+        own = {"hidden", "module", "on_epoch"}
+        names = [each.name for each in fields(self) if each.name not in own and not each.name.startswith("_")]
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
-        options["learning_rate"] = self.learning_rate
         options["hidden"] = list(self.hidden)
         options["own_module"] = self.module is not None
         state = self._network.state_dict() if self._network else {}
