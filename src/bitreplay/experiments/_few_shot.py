@@ -38,9 +38,9 @@ REMARKS = (
     "that of all experiments here (seed 1993), not the order of the field's published split, and samples are drawn "
     "anew: figures of other papers are of other samples.",
     "GBM's strength and the shape of its offset were found on training samples of all 100 classes of CIFAR-100 "
-    "(benchmarks/few_shot.py); the offset is chosen on task 0, by a rule that was found on training samples of the first "
-    "classes of both data sets, after earlier ones had been given up for what they did on test samples of CIFAR-100 "
-    "(docs/guide.md). All other learners have the options that they have "
+    "(benchmarks/few_shot.py); the offset is chosen on task 0, by a rule that was found on training samples of the "
+    "first classes of both data sets, after earlier ones had been given up for what they did on test samples of "
+    "CIFAR-100 (docs/guide.md). All other learners have the options that they have "
     "everywhere here; none of them was made for five samples.",
     "Joint trains its head on all samples of all classes so far: it, too, has five of each new class, and learns to "
     "answer with one of the others.",
