@@ -41,7 +41,7 @@ PRETENDED = 5  # the field's few-shot protocols: so many samples of a new class
 TURNS = 4  # ours: a quarter is small at a time, as on average over the sessions of those protocols (23 %)
 ROUNDS = 2  # ours: with other quarters and other samples; one spreads the choice half as much again
 ALL_TURNS = 1000  # ours: classes up to which every quarter has its turns; of more, one quarter says enough
-MOST = 0.9  # ours: benchmarks/few_shot.py --rules; the share of the gain at which accuracy on all classes is best
+MOST = 0.9  # ours: benchmarks/few_shot.py --rules; a trade: less is better for large classes, more for small ones
 STEPS = 41  # ours: values between the least and the greatest that accuracy is computed at
 PRETENDERS, MANY = 10, 100  # ours: classes that it takes to pretend, and samples of each at least
 JUDGES = 1000  # ours: held-out samples that it takes: an error of 1.6 points at most
@@ -252,7 +252,7 @@ def least_help(values: Values, rates: Values) -> float:
 
     Examples
     --------
-    >>> least_help(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.56, 0.6]))
+    >>> least_help(np.array([0.0, 0.5, 1.0]), np.array([0.5, 0.58, 0.6]))
     0.75
     """
     wanted = rates[0] + MOST * (rates.max() - rates[0])
