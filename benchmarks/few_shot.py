@@ -11,7 +11,13 @@ fifth of them is set aside, the first classes are learned from the rest, the oth
 other constants there, each with the rest at their defaults, and for the limit below which a memory's summary warns.
 --choices shows which offset the first call chooses with ten seeds.
 
-Usage: python benchmarks/few_shot.py --features cifar100.npz [--draws 10] [--shots 5] [--constants|--others|--choices]
+--rules shows by which rule the first call should choose, on training samples of the first classes alone: three fifths
+of them are the first of a protocol in miniature, the others its new ones; a fifth of the samples is set aside and
+judges the offsets that are chosen as if the classes in miniature were all there are. --replay does so for what replay
+lends to classes of 1 to 38 samples.
+
+Usage: python benchmarks/few_shot.py --features cifar100.npz [--draws 10] [--shots 5] [--constants|--others|--choices|
+--rules|--replay]
 """
 
 import argparse
@@ -26,8 +32,8 @@ import numpy as np
 
 from bitreplay.binarizers import Thermometer
 from bitreplay.bits import Fingerprint, PackedBits
-from bitreplay.gbm import GBMOptions, GBMState
-from bitreplay.heads import Bayes, ClosedForm, Head, _few, fit_temperature, held_out_loss
+from bitreplay.gbm import GBMOptions, GBMState, _choice
+from bitreplay.heads import Bayes, ClosedForm, Head, Replay, _few, fit_temperature, held_out_loss
 from bitreplay.learners.frozen._nearest_mean import NearestMean
 from bitreplay.learners.frozen._streaming_lda import StreamingLDA
 from bitreplay.memory import BinaryMemory
@@ -35,6 +41,7 @@ from bitreplay.memory import BinaryMemory
 STRENGTHS, OFFSETS = (1.0, 2.0, 4.0, 8.0), (0.0, 0.5, 0.75, 1.0, 1.25)
 SAMPLES = (1, 2, 5, 10, 20, 50, 100)
 FLOORS, FADINGS = (0.003, 0.01, 0.02, 0.05, 0.1), (10.0, 25.0, 50.0, 100.0)
+SHARES, VARIETIES = (0.7, 0.8, 0.9, 0.95, 1.0), (0.0, 5.0, 10.0, 20.0)
 BETAS, BETA_OFFSETS = (0.0, 1.0, 2.0, 4.0, 8.0), (0.0, 0.5, 1.0, 1.25, 1.5)
 
 
@@ -203,8 +210,81 @@ def choices(data: Data) -> None:
     """The offset that the first call chooses, with ten seeds, and the accuracies that it chooses by."""
     samples = data.by_class(np.flatnonzero(data.y < data.n_base))
     for head in (ClosedForm(), Bayes()):
-        offsets = [data.empty(head, seed)._decided(samples)[0].offset for seed in range(10)]
+        offsets = [_choice.decided(data.empty(head, seed), samples).head.offset for seed in range(10)]
         print(f"{head.name}: {data.n_base} classes, seeds 0 to 9: offsets {offsets}", flush=True)
+
+
+class Miniature:
+    """The protocol within the first classes, on their training samples: a fifth of them is set aside."""
+
+    def __init__(self, data: Data, draw: int) -> None:
+        self.data, self.rng = data, np.random.default_rng([draw, 7])
+        classes = self.rng.permutation(data.n_base)
+        rows = {c: self.rng.permutation(np.flatnonzero(data.y == c)) for c in classes}
+        self.held = np.concatenate([some[: len(some) // 5] for some in rows.values()])
+        self.kept = {c: some[len(some) // 5 :] for c, some in rows.items()}
+        self.new, self.old = np.split(classes, [2 * data.n_base // 5])
+
+    def samples(self) -> dict[int, PackedBits]:
+        """All that is kept of the old classes."""
+        return self.data.by_class(np.concatenate([self.kept[c] for c in self.old]))
+
+    def few(self, n: int) -> dict[int, PackedBits]:
+        """As many samples of each of the new ones."""
+        return self.data.by_class(np.concatenate([self.rng.choice(self.kept[c], n, replace=False) for c in self.new]))
+
+    def judged(self, memory: BinaryMemory, head: Head) -> list[float]:
+        """Accuracy over all classes, the old and the new ones, and the harmonic mean of these two, in percent."""
+        answers = np.array(memory.labels)[head.scores(self.data.bits[self.held]).argmax(1)]
+        right, new = answers == self.data.y[self.held], np.isin(self.data.y[self.held], self.new)
+        first, later = 100 * float(right[~new].mean()), 100 * float(right[new].mean())
+        return [100 * float(right.mean()), first, later, 2 * first * later / max(first + later, 1e-9)]
+
+
+def rules(data: Data, draws: int = 6) -> None:
+    """Offsets that gain different shares of what the best gains, judged by classes that did not choose them."""
+    curves: list[tuple[np.ndarray, np.ndarray]] = []
+    least_help = _choice.least_help
+
+    def noted(values: np.ndarray, rates: np.ndarray) -> float:
+        curves.append((values, rates))
+        return least_help(values, rates)
+
+    _choice.least_help, _choice.MANY, _choice.JUDGES = noted, 50, 100  # a fifth of the samples is not there
+    figures: dict[object, list[list[float]]] = {share: [] for share in SHARES}
+    for draw in range(draws):
+        small = Miniature(data, draw)
+        first = data.empty(ClosedForm(), draw)
+        samples = small.samples()
+        head = _choice.decided(first, samples).head
+        memory, _ = first._remembered(samples)
+        memory.add_all(first._enrolment().fitted(small.few(5)))
+        for share in SHARES:
+            _choice.MOST = share
+            offset = least_help(*curves[-1])
+            made = head.decided(offset=offset).fit(memory, data.binarizer, 0)
+            figures[share].append([100 * offset, *small.judged(memory, made)])
+    print(f"{'share of the gain':<34}{'offset/100':>10}{'all':>13}{'first':>15}{'new':>15}{'harmonic':>15}")
+    for share, found in figures.items():
+        show(str(share), found)
+
+
+def replay(data: Data, draws: int = 2) -> None:
+    """What replay makes of classes of few samples, by the strength of what it lends them."""
+    print(f"{'samples, strength':<34}{'all':>8}{'first':>15}{'new':>15}{'harmonic':>15}")
+    for n in (1, 5, 20, 38):
+        figures: dict[float, list[list[float]]] = {strength: [] for strength in VARIETIES}
+        for draw in range(draws):
+            small = Miniature(data, draw)
+            first = data.empty(Replay(), draw).learned(small.samples())
+            few = small.few(n)
+            for strength, found in figures.items():
+                state = replace(first, head=first.head.decided(strength=strength))
+                for part in np.array_split(small.new, 4):
+                    state = state.learned({c: few[c] for c in part.tolist()})
+                found.append(small.judged(state.memory, state.head))
+        for strength, found in figures.items():
+            show(f"{n}, {strength}", found)
 
 
 def main() -> None:
@@ -214,7 +294,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--shots", type=int, nargs="+", default=[5])
     parser.add_argument("--draws", type=int, default=10)
-    for kind in (constants, others, choices):
+    for kind in (constants, others, choices, rules, replay):
         parser.add_argument(f"--{kind.__name__}", action="store_const", const=kind, dest="on_training_samples")
     arguments = parser.parse_args()
     print(f"{datetime.date.today()}: python benchmarks/few_shot.py {' '.join(sys.argv[1:])}", flush=True)

@@ -1,5 +1,7 @@
 """Classes of few samples in the closed form: against the two-covariance model written out with full matrices."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import linalg
@@ -7,7 +9,7 @@ from scipy import linalg
 from bitreplay import BinaryMemory, GBMClassifier, pack
 from bitreplay.binarizers import Identity
 from bitreplay.errors import InputError
-from bitreplay.heads import Bayes, ClosedForm
+from bitreplay.heads import Bayes, ClosedForm, Replay
 from bitreplay.heads import _few as few
 from bitreplay.mixture import Mixture
 
@@ -181,6 +183,46 @@ def test_prototypes_of_few_samples_have_a_prior(counts):
         assert np.allclose(scores, expected, atol=1e-3)
 
 
+# ---------------------------------------------------------------------- draws for replay
+
+
+def test_small_classes_are_moved_to_the_centre_and_vary_like_a_large_one():
+    memory = make_memory([500, 5, 400, 300], sizes=(3, 1, 3, 3))
+    lent, small = few.lend_variety(memory, 10.0, seed=0)
+    assert small == {"class 1"}
+    assert lent.labels == memory.labels
+    assert lent.count("class 1") == 5
+    assert len(memory.mixture("class 1").weights) == 1  # not changed
+    for label in ("class 0", "class 2", "class 3"):
+        assert np.array_equal(lent.mixture(label).prototypes, memory.mixture(label).prototypes)
+
+    counts = np.array([500, 5, 400, 300])
+    trust = counts / (counts + few.FADING)
+    pseudo = 10 * (1 - 1 / trust.sum()) * (1 - 5 / few.LARGE)
+    means = np.stack([m.weights @ m.prototypes for m in map(memory.mixture, memory.labels)])
+    expected = (5 * means[1] + pseudo * trust @ means / trust.sum()) / (5 + pseudo)
+    own = lent.mixture("class 1")
+    lenders = [memory.mixture(label) for label in ("class 0", "class 2", "class 3")]
+    # One prototype of three has a third of the variety already.
+    moved = [(expected + (2 / 3) ** 0.5 * (m.prototypes - m.weights @ m.prototypes)).clip(0, 1) for m in lenders]
+    [lender] = [m for m, rows in zip(lenders, moved, strict=True) if np.allclose(rows, own.prototypes, atol=0.01)]
+    assert np.allclose(own.weights, lender.weights, atol=0.01)
+
+
+def test_variety_is_lent_by_those_who_have_some_to_those_who_have_none():
+    for counts, sizes in (([500, 400], (3,)), ([5, 3], (1,)), ([500, few.DRAWN], (3, 1)), ([300, 1], (3, 1))):
+        memory = make_memory(counts, sizes=sizes)
+        lent, small = few.lend_variety(memory, 10.0, seed=0)
+        assert lent is memory, counts  # one large class alone does not say how classes differ
+        assert not small
+    memory = make_memory([500, 400, 5])
+    assert few.lend_variety(memory, 0.0, seed=0) == (memory, set())
+    lent, _ = few.lend_variety(make_memory([500, 400, 20], sizes=(2, 2, 2)), 10.0, seed=0)
+    assert len(lent.mixture("class 2").weights) == 4  # its own two, each as often as the lender has some
+    rows = lent.mixture("class 2").prototypes
+    assert np.allclose(rows[0], rows[1])  # and nothing to add to them
+
+
 # ---------------------------------------------------------------------- what it is for, and what must survive
 
 
@@ -197,7 +239,7 @@ def problem(rng, n, shared=0.8, n_features=400, seed=5):
     return np.concatenate(X), np.array(y)
 
 
-@pytest.mark.parametrize("kind", [ClosedForm, Bayes])
+@pytest.mark.parametrize("kind", [ClosedForm, Bayes, partial(Replay, epochs=1, min_steps=200)])
 def test_small_classes_beside_large_ones_are_recognised(kind):
     rng = np.random.default_rng(0)
     X, y = problem(rng, [300] * 8 + [5] * 4)

@@ -23,7 +23,8 @@ COLDEST, HOTTEST = 1e-3, 1e6  # ours: beyond both, quotients of scores are not f
 SMALL = 2**20  # ours: values of all prototypes; the head of more takes more memory than reading a file may take
 RENAMED = {"lr": "learning_rate"}  # options of heads, as 0.1.0 called them
 NO_HELP = {"strength": 0.0, "offset": 0.0}
-ADDED = {"closed_form": NO_HELP, "bayes": NO_HELP}  # options that 0.1.0 did not have, as it answered
+# Options that earlier files do not have, as those answered.
+ADDED: dict[str, dict[str, float]] = {"closed_form": NO_HELP, "bayes": NO_HELP, "replay": {"strength": 0.0}}
 
 
 def state_content(state: GBMState) -> tuple[dict[str, Any], dict[str, Any], Tensors]:

@@ -62,7 +62,7 @@ class Bayes(Generative):
 
     name = "bayes"
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clamp": (0.02, 0.05, CLAMP, 0.12, 0.2)}
-    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {"offset": (0.5, 1.0, BETA_OFFSET, 1.5)}
+    few_choices: ClassVar[Mapping[str, tuple[float, float]]] = {"offset": (0.0, 3.0)}
 
     def __post_init__(self) -> None:
         if self.clamp is not None:

@@ -91,9 +91,7 @@ class ClosedForm(Generative):
         "blend": (0.6, BLEND, 0.9),
         "ridge": (0.02, RIDGE, 0.2),
     }
-    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {  # ours: benchmarks/few_shot.py --constants
-        "offset": (0.25, 0.5, OFFSET, 1.0),
-    }
+    few_choices: ClassVar[Mapping[str, tuple[float, float]]] = {"offset": (0.0, 2.0)}
 
     def __post_init__(self) -> None:
         if self.blend is not None:

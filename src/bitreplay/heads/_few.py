@@ -17,6 +17,10 @@ The posterior of the mixtures gets the like: prototypes of a small class are dra
 Beta prior worth `strength` samples, and `offset` makes up for what several prototypes gain a large class, which is
 about the mean divergence of its prototypes from their mean.
 
+Replay is trained on draws. Those of a small class come from its prototypes moved towards the mean of all classes, and
+varied as the prototypes of some large class vary about their mean: a class of five samples has one prototype, and a
+layer that knows nothing of how far its samples may lie from it leaves it no room.
+
 A class of at least `LARGE` samples is left exactly as it was, and so are all of them while there is only one class, or
 as many samples in several, that could say what means look like.
 """
@@ -28,16 +32,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay.memory import BinaryMemory
-from bitreplay.mixture import linear_form
-
-__all__ = ["BETA", "BETA_OFFSET", "LARGE", "OFFSET", "STRENGTH", "lend_prior", "lend_strength", "with_references"]
+from bitreplay.memory import BinaryMemory, Label
+from bitreplay.mixture import Mixture, linear_form
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 STRENGTH, OFFSET = 4.0, 0.75  # ours: benchmarks/few_shot.py --constants, on training samples
 BETA, BETA_OFFSET = 2.0, 1.25  # ours: benchmarks/few_shot.py --others, on training samples
+VARIETY, DRAWN = 10.0, 40  # ours: --replay, on training samples; pseudo-samples, and samples below which rows are drawn
 FLOOR = 0.02  # ours: --others; phi where no mean has been. 0.003 to 0.1 do as well
 LARGE = 250  # ours, not tuned: with 100 samples the help gains less than a point (few_shot.py --constants)
 FADING = 25.0  # ours: --others; samples at which a class needs half of the offset of one with none
@@ -170,7 +173,7 @@ def lend_prior(
     centre, divergence = np.zeros(memory.n_features), 0.0
     for weight, place in zip(trust, known, strict=True):
         mixture = memory.mixture(labels[place])
-        mean = mixture.weights @ mixture.prototypes
+        mean = _mean(mixture)
         centre += weight * mean
         divergence += weight * _divergence(mixture.prototypes, mixture.weights, mean, clamp)
     for place in small:
@@ -180,6 +183,47 @@ def lend_prior(
         rows = slice(starts[place], starts[place] + len(mixture.weights))
         slopes[rows], offsets[rows] = linear_form(prototypes, mixture.weights, clamp)
         offsets[rows] += share * offset * divergence * fading[place]
+
+
+def lend_variety(memory: BinaryMemory, strength: float, seed: int) -> tuple[BinaryMemory, set[Label]]:
+    """A memory to draw training rows from, and the small classes that it has other prototypes of.
+
+    Parameters
+    ----------
+    memory : BinaryMemory
+        The classes; it is not changed.
+    strength : float
+        Samples that the mean of all classes is worth to that of a small one; with 0 nothing changes.
+    seed : int
+        Decides which large class lends its variety to which small one.
+    """
+    labels, sizes = memory.labels, memory.sizes
+    counts = np.array([memory.count(label) for label in labels])
+    small, known, trust, share, need, _ = _Roles.of(counts)
+    small, full = small[counts[small] < DRAWN], known[counts[known] >= DRAWN]
+    if not strength or not len(small) or not len(full):
+        return memory, set()
+    centre = np.add.reduce(
+        [weight * _mean(memory.mixture(labels[place])) for weight, place in zip(trust, known, strict=True)]
+    )
+    moved, generator = {}, np.random.default_rng(seed)
+    for place in small:
+        own, lender = memory.mixture(labels[place]), memory.mixture(labels[generator.choice(full)])
+        pseudo = share * strength * need[place]
+        towards = pseudo / (own.count + pseudo) * (centre - _mean(own))
+        # A class that has as many prototypes as others varies as much by itself.
+        missing = max(0.0, 1 - sizes[place] / len(lender.weights)) ** 0.5
+        varied = missing * (lender.prototypes - _mean(lender))
+        prototypes = ((own.prototypes + towards)[:, None] + varied).clip(0, 1).reshape(-1, memory.n_features)
+        weights = np.outer(own.weights, lender.weights).ravel()
+        moved[labels[place]] = Mixture(prototypes.astype(np.float32), weights, own.count)
+    memory = memory.copy()
+    memory.replace(moved)
+    return memory, set(moved)
+
+
+def _mean(mixture: Mixture) -> Floats:
+    return np.asarray(mixture.weights @ mixture.prototypes, np.float64)
 
 
 def _divergence(prototypes: npt.NDArray[np.floating], weights: Floats, mean: Floats, clamp: float) -> float:

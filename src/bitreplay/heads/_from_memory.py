@@ -37,14 +37,14 @@ class FromMemory(ABC):
 
     calibrated = False
     choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of each option that may be left open, as None
-    few_choices: ClassVar[Mapping[str, tuple[Any, ...]]] = {}  # of those that matter to classes of few samples only
+    few_choices: ClassVar[Mapping[str, tuple[float, float]]] = {}  # of those for classes of few samples: from, to
 
     def open_options(self) -> dict[str, tuple[Any, ...]]:
         """Options that are None, and the values to choose from."""
         return {name: values for name, values in self.choices.items() if getattr(self, name) is None}
 
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
-        """Options that are None and matter to classes of few samples only, and the values to choose from."""
+    def open_few_options(self) -> dict[str, tuple[float, float]]:
+        """Options that are None and matter to classes of few samples only: the least and the greatest value."""
         return {name: values for name, values in self.few_choices.items() if getattr(self, name) is None}
 
     def decided(self, **options: Any) -> Self:
@@ -89,7 +89,7 @@ class Generative(FromMemory):
         if self.temperature is not None:
             number("temperature", self.temperature, above=0)
 
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+    def open_few_options(self) -> dict[str, tuple[float, float]]:
         """The offset, if it is None; a strength of 0 needs none."""
         return {} if self.strength == 0 else super().open_few_options()
 
@@ -157,7 +157,7 @@ class Lazy:
         """Of the template."""
         return self.template.open_options()
 
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
+    def open_few_options(self) -> dict[str, tuple[float, float]]:
         """Of the template."""
         return self.template.open_few_options()
 

@@ -45,8 +45,8 @@ class Head(Protocol):
     def open_options(self) -> dict[str, tuple[Any, ...]]:
         """Options that are still open, in the order in which they are chosen, and the values to choose from."""
 
-    def open_few_options(self) -> dict[str, tuple[Any, ...]]:
-        """The same of options that matter to classes of few samples only."""
+    def open_few_options(self) -> dict[str, tuple[float, float]]:
+        """Range of those that matter to classes of few samples only; scores are linear in them."""
 
     def decided(self, **options: Any) -> Head:
         """The same head with some options set."""

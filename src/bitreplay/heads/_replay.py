@@ -2,7 +2,8 @@
 3.2).
 
 Every batch holds as many rows per new class as per old one. New rows are real samples, old rows are drawn from the
-memory afresh for every batch. From the memory alone (after `forget`, or on another device) all rows are drawn.
+memory afresh for every batch. From the memory alone (after `forget`, or on another device) all rows are drawn, and so
+are always those of classes of few samples, from what other classes lend them (:mod:`bitreplay.heads._few`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +24,7 @@ from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
+from bitreplay.heads._few import VARIETY, lend_variety
 from bitreplay.heads._head import Scores
 from bitreplay.heads._network import MakeModule, balanced_rows, check_saved, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
@@ -53,6 +55,8 @@ class Replay:
         Options of the optimizer (Adam has its own momentum); the learning rate decays to 0 along a cosine.
     prior : {"balanced", "empirical"}
         Whether every class has the same share of a batch, or a share by its number of samples.
+    strength : float
+        Samples that the mean of all classes is worth to a class of few samples; 0 for no help to such classes.
     device : str, optional
         Where to train; a GPU if there is one.
     on_epoch : callable, optional
@@ -77,6 +81,7 @@ class Replay:
     momentum: float = 0.9  # sec. 4.1
     weight_decay: float = 0.0  # ours: benchmarks/replay_options.py; 5e-4 makes no difference
     prior: Prior = "balanced"  # eq. 6
+    strength: float = VARIETY
     device: str | None = None
     on_epoch: Callable[[float, Replay], None] | None = field(default=None, repr=False, compare=False)
     _network: nn.Module | None = field(default=None, repr=False)
@@ -102,8 +107,8 @@ class Replay:
         for name, least in (("epochs", 1), ("min_steps", 1), ("batch_size", 2)):
             integer(name, getattr(self, name), least)
         number("learning_rate", self.learning_rate, above=0)
-        number("momentum", self.momentum, 0)
-        number("weight_decay", self.weight_decay, 0)
+        for name in ("momentum", "weight_decay", "strength"):
+            number(name, getattr(self, name), 0)
         one_of("prior", self.prior, Prior)
         one_of("optimizer", self.optimizer, OptimizerName)
         if not isinstance(self.hidden, Sequence) or any(not isinstance(w, int) or w < 1 for w in self.hidden):
@@ -139,6 +144,8 @@ class Replay:
         optimizer = self._optimizer(network)
         steps_per_epoch = self._steps_per_epoch(memory, samples)
         n_steps = max(self.min_steps, self.epochs * steps_per_epoch)
+        memory, lent = lend_variety(memory, self.strength, seed)
+        samples = {label: bits for label, bits in samples.items() if label not in lent}
         right: list[float] = []
         with torch_threads(sum(parameter.numel() for parameter in network.parameters())):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
@@ -269,9 +276,9 @@ class Replay:
 
     def describe(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Options and G's parameters."""
-        names = ("epochs", "min_steps", "batch_size", "optimizer", "momentum", "weight_decay", "prior", "device")
+        own = {"hidden", "module", "on_epoch"}
+        names = [each.name for each in fields(self) if each.name not in own and not each.name.startswith("_")]
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
-        options["learning_rate"] = self.learning_rate
         options["hidden"] = list(self.hidden)
         options["own_module"] = self.module is not None
         state = self._network.state_dict() if self._network else {}

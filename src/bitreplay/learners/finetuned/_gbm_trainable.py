@@ -115,6 +115,7 @@ class TrainableGBM(FineTunedLearner):
     follow: bool = True
 
     name: ClassVar[str] = "TrainableGBM"
+    VERSION: ClassVar[int] = 2  # classes of few samples, as of GBM
     # PASS's Adam, to which its weight of the distance belongs; SGD at 0.1 with it kills all features within a task.
     published: ClassVar[Recipe] = PASS_RECIPE
 

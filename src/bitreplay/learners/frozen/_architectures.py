@@ -49,6 +49,7 @@ def make_replay(
     learning_rate: float | None,  # None selects one that suits the architecture
     linear_rate: float,  # suits the method, for a linear layer on inputs of 0 and 1
     prior: Prior,
+    strength: float | None,  # None for the default
 ) -> Replay:
     """The untrained replay head."""
     form = FORMS[architecture]
@@ -65,6 +66,7 @@ def make_replay(
         optimizer=form.optimizer,
         learning_rate=suiting if learning_rate is None else learning_rate,
         prior=prior,
+        strength=Replay.strength if strength is None else strength,
     )
 
 

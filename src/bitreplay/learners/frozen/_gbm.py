@@ -47,7 +47,8 @@ class GBM(MemoryAndHead):
     clamp : float, optional
         The same for the Bayes head.
     strength, offset : float, optional
-        How classes of few samples are helped, by closed form and Bayes; 0 for not at all. By default as of these heads.
+        How classes of few samples are helped; a strength of 0 for not at all. By default as of the heads; replay has no
+        offset.
     prior : {"balanced", "empirical"}
         Whether all classes are equally frequent, or as frequent as they had samples.
     architecture : {"linear", "hidden", "binary", "quicknet_tail"}
@@ -113,6 +114,7 @@ class GBM(MemoryAndHead):
     seed: int = 0
 
     name: ClassVar[str] = "GBM"
+    VERSION: ClassVar[int] = 2  # classes of few samples: another rule for the offset, and help in replay
     streams: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -147,6 +147,7 @@ class MemoryAndHead(OnBits):
     batch_size: int
     learning_rate: float | None
     prior: Prior = "balanced"
+    strength: float | None = 0.0  # exemplars are samples: nobody's mean is guessed
     tail: MakeModule | None = None
     linear_rate: ClassVar[float] = Replay.learning_rate
 
@@ -204,6 +205,7 @@ class MemoryAndHead(OnBits):
             learning_rate=self.learning_rate,
             linear_rate=self.linear_rate,
             prior=self.prior,
+            strength=self.strength,
         )
 
     def _by_label(self, X: PackedBits, y: Labels, new: Labels) -> dict[Label, PackedBits]:
