@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, number
 from bitreplay.gbm._novelty import Numbers, as_numbers
 from bitreplay.memory import Label
 
@@ -50,6 +50,8 @@ class Familiar:
         How many classes there were.
     growth : ndarray of shape (2, 101), optional
         What is added to the quantiles of novelty and probability as the number of classes doubles.
+    pace : float
+        The power of their ratio by which the temperature rises as scores of the head spread (:mod:`bitreplay.gbm._drift`).
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Familiar:
     n_held: int = 0
     n_classes: int = 0
     growth: Floats | None = None
+    pace: float = 1.0
 
     def with_numbers(self, numbers: Mapping[Label, Numbers]) -> Familiar:
         """The same with the numbers of some classes added or replaced."""
@@ -138,8 +141,8 @@ class Familiar:
 
     # ------------------------------------------------------------------ files
 
-    def to_content(self, labels: tuple[Label, ...]) -> tuple[dict[str, int], Tensors]:
-        """How many samples of how many classes were held out, and tensors; a class without numbers has NaN."""
+    def to_content(self, labels: tuple[Label, ...]) -> tuple[dict[str, float], Tensors]:
+        """How many samples of how many classes were held out, the pace, and tensors; a class without numbers has NaN."""
         tensors: Tensors = {}
         if self.numbers:
             missing = (np.nan,) * 4
@@ -147,7 +150,7 @@ class Familiar:
         for name, values in ((QUANTILES, self.quantiles), (GROWTH, self.growth)):
             if values is not None:
                 tensors[name] = values.astype(np.float32)
-        return {"samples": self.n_held, "classes": self.n_classes}, tensors
+        return {"samples": self.n_held, "classes": self.n_classes, "pace": self.pace}, tensors
 
     @classmethod
     def from_content(
@@ -156,6 +159,7 @@ class Familiar:
         """The reverse; None is a file that knows nothing of it. Raises ValueError for what does not fit together."""
         held_out = held_out or {"samples": 0, "classes": 0}
         n_held, n_classes = (integer(name, held_out[name], 0) for name in ("samples", "classes"))
+        pace = number("pace", held_out.get("pace", 1.0), 0, 10)  # files of before have none
         quantiles, growth = _table(tensors, QUANTILES, 3), _table(tensors, GROWTH, 2)
         if (quantiles is None) != (n_held == 0) or (quantiles is None) != (n_classes == 0):
             raise ValueError("quantiles without held-out samples, or the other way round")
@@ -170,7 +174,7 @@ class Familiar:
             if not np.isfinite(values[there]).all() or (values[there][:, 1::2] < 0).any():
                 raise ValueError("numbers must be finite, and spreads not below 0")
             numbers = {label: as_numbers(own) for label, own, has in zip(labels, values, there, strict=True) if has}
-        return cls(numbers, quantiles, n_held, n_classes, growth)
+        return cls(numbers, quantiles, n_held, n_classes, growth, pace)
 
 
 def _table(tensors: Mapping[str, npt.NDArray[Any]], name: str, n_rows: int) -> Floats | None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.gbm._familiar import LEVELS, quantiles_of
-from bitreplay.gbm._novelty import MEASURED, Numbers, Yardstick, doubts, evidence, numbers_of
+from bitreplay.gbm._novelty import MEASURED, Numbers, Yardstick, density_weight, doubts, evidence, numbers_of
 from bitreplay.memory import Label
 
 __all__ = ["Scored", "growth_of"]
@@ -67,12 +67,13 @@ def growth_of(own: Scored, held: Scored, counts: npt.NDArray[np.int64], temperat
     taught = np.intersect1d(own.classes, held.classes)  # others came in earlier calls
     if len(taught) < FEWEST_CLASSES or len(held.classes) < FEWEST_SAMPLES:
         return None
+    weight = density_weight(len(counts))  # with half as many classes it may count more, which is no growth
 
     def quantiles(columns: npt.NDArray[np.intp], numbers: dict[Label, Numbers]) -> Floats:
         rows = np.isin(held.classes, columns)
         scores, values = held.among(columns, rows)
         yardstick = Yardstick.of(numbers, {int(c): int(counts[c]) for c in columns})
-        novelties = yardstick.novelty(values, scores.argmax(axis=1))
+        novelties = yardstick.novelty(values, scores.argmax(axis=1), weight)
         return np.stack([quantiles_of(novelties), quantiles_of(doubts(scores, temperature))])
 
     total = np.zeros((2, len(LEVELS)))

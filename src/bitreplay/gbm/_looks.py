@@ -19,14 +19,13 @@ from bitreplay.bits import PackedBits, concatenate
 from bitreplay.gbm._familiar import Familiar, RefuseBy
 from bitreplay.gbm._growth import Scored, growth_of
 from bitreplay.gbm._novelty import Numbers, Yardstick, density_weight, doubts, evidence, numbers_of, rows_measured
-from bitreplay.heads import Bayes, Head, can_wait
+from bitreplay.heads import Bayes, Head
 from bitreplay.memory import BinaryMemory, Label
 
 __all__ = ["Looks"]
 
 Floats = npt.NDArray[np.float64]
 
-SURER = 1.75  # ours: benchmarks/drift.py; of heads that go on learning, limits by probability move so much faster
 DRAWN, MOST_DRAWN = 20, 2000  # ours: pseudo-exemplars of a class, and of all, where nothing is known of real samples
 
 
@@ -116,8 +115,6 @@ class Looks:
         if taken:
             counts = np.array([self.memory.count(label) for label in self.memory.labels])
             growth = growth_of(self._scored(taken), seen, counts, self.temperature)
-            if growth is not None and not can_wait(self.head):
-                growth[1] = (SURER * growth[1]).astype(np.float32)  # as in a file
         return self.familiar.with_held_out(novelties, doubts(seen.scores, self.temperature), len(self.memory), growth)
 
     def _scored(self, samples: Mapping[Label, PackedBits]) -> Scored:

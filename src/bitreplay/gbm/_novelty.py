@@ -149,8 +149,10 @@ class Yardstick(NamedTuple):
         values = pooled + np.where(there[:, :, None], share * (own - pooled), 0)
         return cls(values[:, :, 0], values[:, :, 1])
 
-    def novelty(self, rows: Floats, best: npt.NDArray[np.intp]) -> Floats:
+    def novelty(self, rows: Floats, best: npt.NDArray[np.intp], weight: float | None = None) -> Floats:
         """By how many spreads samples stay behind what is expected of their best class; 0 for a typical one.
+
+        `weight` is what the density counts, if not what it counts with so many classes.
 
         Examples
         --------
@@ -161,5 +163,5 @@ class Yardstick(NamedTuple):
         behind = (self.means[best] - rows) / self.spreads[best]
         if len(self.means) == 1:
             return np.asarray(behind[:, 1])  # there is no other class to compare with
-        weight = density_weight(len(self.means))
+        weight = density_weight(len(self.means)) if weight is None else weight
         return np.asarray((behind[:, 0] + weight * behind[:, 1]) / np.hypot(1, weight))
