@@ -37,7 +37,7 @@ def follow(kept: Part, aside: Part, order: np.ndarray) -> None:
     clf = GBMClassifier(head="replay", refuse=REFUSE, random_state=0).fit(*only(kept, order[:FIRST]))
     before, followed = clf._fitted.state, clf.temperature_
     print(f"pace {before.familiar.pace:.2f}")
-    print("classes  grown: pseudo-exemplars  samples  accuracy  confidence: pace 1   now  % refused: novelty  probability")
+    print("classes  grown: pseudo-exemplars  samples  accuracy  sure, pace 1   now  % refused: novelty  probability")
     for end in range(FIRST, len(order) + 1, STEP):
         grown = f"{'':>26}{'':>9}"
         if end > FIRST:
@@ -52,7 +52,9 @@ def follow(kept: Part, aside: Part, order: np.ndarray) -> None:
         right = 100 * (clf.classes_[scores.argmax(axis=1)] == y).mean()
         sure = [100 * np.exp(log_softmax(scores / t, axis=1).max(axis=1)).mean() for t in (followed, clf.temperature_)]
         refused = [100 * (clf.set_params(refuse_by=by).predict(x) == -1).mean() for by in ("novelty", "probability")]
-        print(f"{end:7}{grown}{right:10.1f}{sure[0]:20.1f}{sure[1]:6.1f}{refused[0]:20.1f}{refused[1]:13.1f}", flush=True)
+        print(
+            f"{end:7}{grown}{right:10.1f}{sure[0]:14.1f}{sure[1]:6.1f}{refused[0]:20.1f}{refused[1]:13.1f}", flush=True
+        )
 
 
 def main() -> None:

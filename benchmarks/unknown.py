@@ -15,7 +15,6 @@ Usage: python benchmarks/unknown.py --features cifar100.npz --other tiny_imagene
 """
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import product
@@ -126,7 +125,6 @@ def show(title: str, draws: Iterable[tuple[Part, Array, Array]], p: int) -> None
     for seed, (train, known, unknown) in enumerate(draws):
         for name, strangeness in contenders(train, seed, p):
             figures.setdefault(name, []).append(told_apart(strangeness(known), strangeness(unknown)))
-        print(f"draw {seed}: " + ", ".join(f"{name} {one[-1][0]:.1f}" for name, one in figures.items()), file=sys.stderr)
     print(f"\n{title}\n{'':32}  AUROC   FPR at 95 %   less that of {REFERENCE} (standard error), of each draw")
     reference = np.array(figures[REFERENCE])[:, 0]
     for name, values in figures.items():

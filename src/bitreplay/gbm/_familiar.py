@@ -51,7 +51,7 @@ class Familiar:
     growth : ndarray of shape (2, 101), optional
         What is added to the quantiles of novelty and probability as the number of classes doubles.
     pace : float
-        The power of their ratio by which the temperature rises as scores of the head spread (:mod:`bitreplay.gbm._drift`).
+        As scores of the head spread by a ratio, its temperature rises by this power of it (`bitreplay.gbm._drift`).
 
     Examples
     --------
@@ -142,7 +142,7 @@ class Familiar:
     # ------------------------------------------------------------------ files
 
     def to_content(self, labels: tuple[Label, ...]) -> tuple[dict[str, float], Tensors]:
-        """How many samples of how many classes were held out, the pace, and tensors; a class without numbers has NaN."""
+        """Samples held out, of how many classes; the pace; and tensors, in which a class without numbers has NaN."""
         tensors: Tensors = {}
         if self.numbers:
             missing = (np.nan,) * 4
