@@ -29,12 +29,13 @@ class Scored(NamedTuple):
     scores: Floats  # (rows, classes)
     densities: Floats | None  # (rows, classes) log p(z | c), where they count
     classes: npt.NDArray[np.intp]  # column of each row's own class
+    plain: bool = False  # evidence as 0.2.0 had it
 
     def among(self, columns: npt.NDArray[np.intp], rows: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Scores and evidence of some rows, had there been these classes only."""
         densities = None if self.densities is None else self.densities[np.ix_(rows, columns)]
         scores = self.scores[np.ix_(rows, columns)]
-        return scores, evidence(scores, densities)
+        return scores, evidence(scores, densities, plain=self.plain)
 
     def numbers(self, columns: npt.NDArray[np.intp], of: npt.NDArray[np.intp]) -> dict[Label, Numbers]:
         """Numbers of some classes, had there been these classes only."""
