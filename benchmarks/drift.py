@@ -1,62 +1,60 @@
-"""The replay head goes on learning: do samples that nobody has any more follow its scale as pseudo-exemplars do?
-
-And what does `refuse=0.05` by probability refuse of them?
+"""The replay head goes on learning: do temperature and limits follow?
 
 25 classes and then five at a time, on training samples alone, of which some are set aside: those of the first half of
 the classes (in the field's order) or of the second. After every call:
 
 - by how much the evidence for pseudo-exemplars of the earlier classes has grown with it, which is what
   bitreplay.gbm._drift follows, and the same for samples set aside;
-- the share of samples set aside that is refused, for factors by which the limit moves faster with the number of classes
-  than half of the first classes say (`SURER` of bitreplay.gbm._looks).
+- accuracy on samples set aside, and mean confidence had the temperature risen as evidence does (a pace of 1), and as it
+  does: by the pace that the first call rehearsed;
+- the share of samples set aside that `refuse=0.05` refuses, by novelty and by probability.
 
 Usage: python benchmarks/drift.py --features cifar100.npz     (a file of embeddings.py)
 """
 
 import argparse
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
+from scipy.special import log_softmax
 
 from bitreplay import GBMClassifier
+from bitreplay.bits import PackedBits
 from bitreplay.gbm import GBMState
-from bitreplay.gbm._familiar import LEVELS
-from bitreplay.gbm._novelty import doubts, evidence
+from bitreplay.gbm._novelty import evidence
 from unknown import REFUSE, Part, only, read
 
 FIRST, STEP, ASIDE, DRAWN = 25, 5, 0.15, 1000
-FACTORS = (1.0, 1.25, 1.5, 1.75, 2.0)
 
 
-def strength(state: GBMState, bits: object) -> float:
+def strength(state: GBMState, bits: PackedBits) -> float:
     """Mean evidence for the best class."""
     return float(evidence(state.head.scores(bits), None)[:, 0].mean())
 
 
 def follow(kept: Part, aside: Part, order: np.ndarray) -> None:
     """A table of one order of classes."""
-    with mock.patch("bitreplay.gbm._looks.SURER", 1.0):
-        clf = GBMClassifier(head="replay", random_state=0).fit(*only(kept, order[:FIRST]))
-        first = before = clf._fitted.state
-        familiar = first.familiar
-        print("classes  grown: pseudo-exemplars  samples   % refused, by factor" + "".join(f"{f:7}" for f in FACTORS))
-        for end in range(FIRST, len(order) + 1, STEP):
-            grown = f"{'':>26}{'':>9}"
-            if end > FIRST:
-                clf.partial_fit(*only(kept, order[end - STEP : end]))
-                state = clf._fitted.state
-                drawn, _ = state.memory.sample(DRAWN, before.labels, generator=0, output="packed")
-                known = state.binarizer.pack(only(aside, order[: end - STEP])[0])
-                pseudo, real = (strength(state, bits) / strength(before, bits) for bits in (drawn, known))
-                grown, before = f"{pseudo:26.3f}{real:9.3f}", state
-            looks = doubts(before.head.scores(before.binarizer.pack(only(aside, order[:end])[0])), before.temperature)
-            cells = []
-            for factor in FACTORS:
-                moved = familiar.quantiles[1] + np.log2(end / FIRST) * factor * familiar.growth[1]
-                limit = np.interp(1 - REFUSE, LEVELS, np.maximum.accumulate(moved))
-                cells.append(f"{100 * (looks > limit).mean():7.1f}")
-            print(f"{end:7}{grown}{'':24}{''.join(cells)}", flush=True)
+    clf = GBMClassifier(head="replay", refuse=REFUSE, random_state=0).fit(*only(kept, order[:FIRST]))
+    before, followed = clf._fitted.state, clf.temperature_
+    print(f"pace {before.familiar.pace:.2f}")
+    print("classes  grown: pseudo-exemplars  samples  accuracy  sure, pace 1   now  % refused: novelty  probability")
+    for end in range(FIRST, len(order) + 1, STEP):
+        grown = f"{'':>26}{'':>9}"
+        if end > FIRST:
+            clf.partial_fit(*only(kept, order[end - STEP : end]))
+            state = clf._fitted.state
+            drawn, _ = state.memory.sample(DRAWN, before.labels, generator=0, output="packed")
+            known = state.binarizer.pack(only(aside, order[: end - STEP])[0])
+            pseudo, real = (strength(state, bits) / strength(before, bits) for bits in (drawn, known))
+            grown, followed, before = f"{pseudo:26.3f}{real:9.3f}", followed * pseudo, state
+        x, y = only(aside, order[:end])
+        scores = clf.decision_function(x)
+        right = 100 * (clf.classes_[scores.argmax(axis=1)] == y).mean()
+        sure = [100 * np.exp(log_softmax(scores / t, axis=1).max(axis=1)).mean() for t in (followed, clf.temperature_)]
+        refused = [100 * (clf.set_params(refuse_by=by).predict(x) == -1).mean() for by in ("novelty", "probability")]
+        print(
+            f"{end:7}{grown}{right:10.1f}{sure[0]:14.1f}{sure[1]:6.1f}{refused[0]:20.1f}{refused[1]:13.1f}", flush=True
+        )
 
 
 def main() -> None:

@@ -1,14 +1,17 @@
 """Heads that go on learning: temperature and numbers follow the scale of their scores; answers stay the same."""
 
 from dataclasses import dataclass, replace
+from unittest import mock
 
 import numpy as np
 import pytest
 
-from bitreplay.gbm._drift import followed
-from bitreplay.gbm._looks import SURER
+from bitreplay.bits import concatenate
+from bitreplay.gbm import _novelty
+from bitreplay.gbm._drift import DRAWN, FASTEST, followed, rehearsed
+from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._novelty import doubts
-from bitreplay.heads import Head
+from bitreplay.heads import Head, fit_temperature
 from tests.gbm.test_novelty import drawn, empty, world
 
 
@@ -21,6 +24,22 @@ class Louder:
 
     def scores(self, bits):
         return self.factor * self.head.scores(bits)
+
+
+@dataclass
+class Learning(Louder):
+    """A head that further training makes louder: to pseudo-exemplars, and by a power of that to other samples."""
+
+    pace: float
+    trained: bool = False
+
+    def update(self, memory, binarizer, samples, seed):
+        assert not samples, "there are none to rehearse with but those of the memory"
+        return replace(self, trained=True)
+
+    def scores(self, bits):
+        power = 0 if not self.trained else 1 if len(bits) == DRAWN else self.pace
+        return self.factor**power * self.head.scores(bits)
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])
@@ -46,12 +65,41 @@ def test_heads_of_the_memory_alone_do_not_drift_and_a_new_temperature_is_not_mov
     assert after.temperature == state.temperature, "it was fitted to scores of the new head"
 
 
-def test_limits_by_probability_move_faster_for_heads_that_go_on_learning():
+@pytest.mark.parametrize(
+    ("factor", "pace", "found"), [(1.5, 1.7, 1.7), (1.5, 0.3, 1.0), (1.5, 9.0, FASTEST), (1.001, 1.7, 1.0)]
+)
+def test_the_pace_of_the_temperature_is_that_of_a_rehearsal(factor, pace, found):
+    rates = world(6, seed=1)
+    state = empty().learned(drawn(rates, 100, 1))
+    held = drawn(rates, 40, 2)
+    bits, targets = concatenate(list(held.values())), np.repeat(np.arange(6), 40)
+    state = replace(state, temperature=fit_temperature(state.scores(bits), targets))
+    assert rehearsed(state, bits, targets, 0) == 1.0, "a head of the memory alone does not drift"
+    learning = replace(state, head=Learning(state.head, factor, pace))
+    assert rehearsed(learning, bits, targets, 0) == pytest.approx(found, rel=1e-3)
+
+
+def test_a_temperature_keeps_its_pace():
+    state = empty().learned(drawn(world(6, seed=1), 100, 1))
+    before = replace(state, head=Louder(state.head, 1.0), familiar=replace(state.familiar, pace=1.5))
+    after = followed(before, replace(before, head=Louder(state.head, 2.0)))
+    assert after.temperature == pytest.approx(2.0**1.5 * state.temperature)
+
+
+def test_a_file_keeps_the_pace_and_one_of_before_has_one_of_1():
+    familiar = Familiar(pace=1.5)
+    content, tensors = familiar.to_content(("cup",))
+    assert Familiar.from_content(content, tensors, ("cup",)) == familiar
+    del content["pace"]
+    assert Familiar.from_content(content, tensors, ("cup",)).pace == 1.0
+
+
+def test_that_density_counts_more_with_half_of_the_classes_is_no_growth():
     rates = world(12, seed=1)
     state = empty().learned(drawn(rates, 100, 1))
     own, held = drawn(rates, 100, 1), drawn(rates, 40, 2)
-    still = state.looks.shown(held, own).growth
-    trained = replace(state, head=Louder(state.head, 1.0)).looks.shown(held, own).growth
-    assert still is not None
-    np.testing.assert_array_equal(trained[0], still[0])
-    np.testing.assert_allclose(trained[1], SURER * still[1], rtol=1e-6)
+    growth = state.looks.shown(held, own).growth
+    assert growth is not None
+    assert _novelty.density_weight(6) > _novelty.density_weight(12)
+    with mock.patch.object(_novelty, "density_weight", return_value=_novelty.density_weight(12)):
+        np.testing.assert_array_equal(state.looks.shown(held, own).growth, growth)

@@ -1,6 +1,7 @@
 """How new samples look: densities and evidence by naive formulas, and the share of known samples that is refused."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,10 +70,13 @@ def test_novelty_is_that_of_the_naive_formula():
     assert set(numbers) == {0, 1, 2, 3}, "a class of eight samples has none"
     pooled = np.array(list(numbers.values()))
     weight, expected = density_weight(5), []
-    for row, log_density in zip(scores, state.looks.log_densities(tested), strict=True):
+    counted = tested.unpack().sum(axis=1)
+    for row, log_density, n_bits in zip(scores, state.looks.log_densities(tested), counted, strict=True):
         best = int(row.argmax())
         parts = []
-        for value, at in ((row[best] - sum(row) / 5, 0), (log_density + np.log(5), 2)):
+        deviation = (sum((one - sum(row) / 5) ** 2 for one in row) / 5) ** 0.5
+        relative, density = row[best] - sum(row) / 5 + deviation, log_density + np.log(5) + 0.5 * n_bits
+        for value, at in ((relative, 0), (density, 2)):
             mean, spread = pooled[:, at].mean(), np.sqrt((pooled[:, at + 1] ** 2).mean())
             if best in numbers:
                 share = OWN_SHARE * 100 / (100 + FADING)
@@ -107,6 +111,23 @@ def test_never_more_samples_are_looked_at_than_there_are_nor_than_there_is_room_
     rows = rows_measured(counts, n_classes)
     assert all(MEASURED <= n <= counts[label] for label, n in rows.items())
     assert sum(rows.values()) * n_classes <= 2**23
+
+
+def test_a_file_of_before_keeps_the_evidence_that_its_numbers_are_of():
+    state = empty().learned(drawn(world(4), 60, 1))
+    tested = drawn(world(4), 20, 2)[0]
+    content, tensors = state.familiar.to_content(state.labels)
+    assert Familiar.from_content(content, tensors, state.labels).plain is False
+    del content["evidence"]
+    before = replace(state, familiar=Familiar.from_content(content, tensors, state.labels))
+    assert before.familiar.plain
+    assert Familiar.from_content(None, {}, ()).plain is False, "nothing was measured"
+    scores, yardstick = state.scores(tested), before.looks._yardstick
+    rows = np.stack([scores.max(1) - scores.mean(1), state.looks.log_densities(tested) + np.log(4)], axis=1)
+    expected = yardstick.novelty(rows, scores.argmax(1))
+    np.testing.assert_allclose(before.looks.novelties(tested, scores), expected, rtol=1e-6)
+    again = before.learned(drawn({4: np.full(D, 0.5)}, 60, 3))
+    assert again.familiar.plain, "numbers of new classes are of the same kind"
 
 
 # ---------------------------------------------------------------------- the share that is refused

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from bitreplay._floor.seeds import seed_for
 from bitreplay.bits import PackedBits, concatenate
-from bitreplay.gbm._drift import followed
+from bitreplay.gbm._drift import followed, rehearsed
 from bitreplay.gbm._familiar import NEEDED
 from bitreplay.heads import Head, fit_temperature, held_out_loss, with_temperature
 from bitreplay.memory import BinaryMemory, Label
@@ -137,8 +137,11 @@ def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
         temperature = fit_temperature(made.scores(bits), targets)
         if (scaled := with_temperature(head, temperature)) is not head:
             head, made = scaled, fitted(scaled)
+        trial = replace(state, memory=memory, head=made, temperature=temperature)
+        familiar = replace(familiar, pace=rehearsed(trial, bits, targets, state._head_seed()))
     if what.familiar:
-        trial = followed(state, replace(state, memory=memory, head=made, temperature=temperature))
+        after = replace(state, memory=memory, head=made, temperature=temperature, familiar=familiar)
+        trial = followed(state, after)
         held = {memory.labels[place]: bits[targets == place] for place in np.unique(targets)}
         shown = trial.measured(parts.kept).looks.shown(held, parts.kept)
         familiar = replace(shown, numbers=familiar.numbers)  # those of the trial are not those of the head to come

@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, number
 from bitreplay.gbm._novelty import Numbers, as_numbers
 from bitreplay.memory import Label
 
@@ -28,7 +28,7 @@ LEVELS = np.linspace(0, 1, 101)  # shares of held-out samples whose quantiles ar
 NEEDED = 20  # ours: held-out samples that it takes; a twentieth of fewer is less than one
 ENOUGH_HELD = 400  # ours: until there are so many, later calls add theirs; 5 % are then known to 1.1 points
 MOST_DOUBLINGS = 2  # ours: of the number of classes; how quantiles move beyond that, nobody has seen
-NUMBERS, QUANTILES, GROWTH = "numbers", "quantiles", "growth"
+NUMBERS, QUANTILES, GROWTH, EVIDENCE = "numbers", "quantiles", "growth", "evidence"
 
 Floats = npt.NDArray[np.float64]
 Tensors = dict[str, npt.NDArray[Any]]
@@ -50,6 +50,10 @@ class Familiar:
         How many classes there were.
     growth : ndarray of shape (2, 101), optional
         What is added to the quantiles of novelty and probability as the number of classes doubles.
+    pace : float
+        As scores of the head spread by a ratio, its temperature rises by this power of it (`bitreplay.gbm._drift`).
+    plain : bool
+        Whether all this is of the evidence that 0.2.0 had, without the spread of scores and the number of bits.
 
     Examples
     --------
@@ -66,6 +70,8 @@ class Familiar:
     n_held: int = 0
     n_classes: int = 0
     growth: Floats | None = None
+    pace: float = 1.0
+    plain: bool = False
 
     def with_numbers(self, numbers: Mapping[Label, Numbers]) -> Familiar:
         """The same with the numbers of some classes added or replaced."""
@@ -138,8 +144,8 @@ class Familiar:
 
     # ------------------------------------------------------------------ files
 
-    def to_content(self, labels: tuple[Label, ...]) -> tuple[dict[str, int], Tensors]:
-        """How many samples of how many classes were held out, and tensors; a class without numbers has NaN."""
+    def to_content(self, labels: tuple[Label, ...]) -> tuple[dict[str, float], Tensors]:
+        """Samples held out, of how many classes; the pace; and tensors, in which a class without numbers has NaN."""
         tensors: Tensors = {}
         if self.numbers:
             missing = (np.nan,) * 4
@@ -147,7 +153,8 @@ class Familiar:
         for name, values in ((QUANTILES, self.quantiles), (GROWTH, self.growth)):
             if values is not None:
                 tensors[name] = values.astype(np.float32)
-        return {"samples": self.n_held, "classes": self.n_classes}, tensors
+        content = {"samples": self.n_held, "classes": self.n_classes, "pace": self.pace}
+        return content | {EVIDENCE: 1 if self.plain else 2}, tensors
 
     @classmethod
     def from_content(
@@ -156,6 +163,7 @@ class Familiar:
         """The reverse; None is a file that knows nothing of it. Raises ValueError for what does not fit together."""
         held_out = held_out or {"samples": 0, "classes": 0}
         n_held, n_classes = (integer(name, held_out[name], 0) for name in ("samples", "classes"))
+        pace = number("pace", held_out.get("pace", 1.0), 0, 10)  # files of before have none
         quantiles, growth = _table(tensors, QUANTILES, 3), _table(tensors, GROWTH, 2)
         if (quantiles is None) != (n_held == 0) or (quantiles is None) != (n_classes == 0):
             raise ValueError("quantiles without held-out samples, or the other way round")
@@ -170,7 +178,8 @@ class Familiar:
             if not np.isfinite(values[there]).all() or (values[there][:, 1::2] < 0).any():
                 raise ValueError("numbers must be finite, and spreads not below 0")
             numbers = {label: as_numbers(own) for label, own, has in zip(labels, values, there, strict=True) if has}
-        return cls(numbers, quantiles, n_held, n_classes, growth)
+        plain = bool(numbers or n_held) and integer(EVIDENCE, held_out.get(EVIDENCE, 1), 1, 2) == 1
+        return cls(numbers, quantiles, n_held, n_classes, growth, pace, plain)
 
 
 def _table(tensors: Mapping[str, npt.NDArray[Any]], name: str, n_rows: int) -> Floats | None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bitreplay.gbm._familiar import LEVELS, quantiles_of
-from bitreplay.gbm._novelty import MEASURED, Numbers, Yardstick, doubts, evidence, numbers_of
+from bitreplay.gbm._novelty import MEASURED, Numbers, Yardstick, density_weight, doubts, evidence, numbers_of
 from bitreplay.memory import Label
 
 __all__ = ["Scored", "growth_of"]
@@ -29,12 +29,13 @@ class Scored(NamedTuple):
     scores: Floats  # (rows, classes)
     densities: Floats | None  # (rows, classes) log p(z | c), where they count
     classes: npt.NDArray[np.intp]  # column of each row's own class
+    plain: bool = False  # evidence as 0.2.0 had it
 
     def among(self, columns: npt.NDArray[np.intp], rows: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Scores and evidence of some rows, had there been these classes only."""
         densities = None if self.densities is None else self.densities[np.ix_(rows, columns)]
         scores = self.scores[np.ix_(rows, columns)]
-        return scores, evidence(scores, densities)
+        return scores, evidence(scores, densities, plain=self.plain)
 
     def numbers(self, columns: npt.NDArray[np.intp], of: npt.NDArray[np.intp]) -> dict[Label, Numbers]:
         """Numbers of some classes, had there been these classes only."""
@@ -67,12 +68,13 @@ def growth_of(own: Scored, held: Scored, counts: npt.NDArray[np.int64], temperat
     taught = np.intersect1d(own.classes, held.classes)  # others came in earlier calls
     if len(taught) < FEWEST_CLASSES or len(held.classes) < FEWEST_SAMPLES:
         return None
+    weight = density_weight(len(counts))  # with half as many classes it may count more, which is no growth
 
     def quantiles(columns: npt.NDArray[np.intp], numbers: dict[Label, Numbers]) -> Floats:
         rows = np.isin(held.classes, columns)
         scores, values = held.among(columns, rows)
         yardstick = Yardstick.of(numbers, {int(c): int(counts[c]) for c in columns})
-        novelties = yardstick.novelty(values, scores.argmax(axis=1))
+        novelties = yardstick.novelty(values, scores.argmax(axis=1), weight)
         return np.stack([quantiles_of(novelties), quantiles_of(doubts(scores, temperature))])
 
     total = np.zeros((2, len(LEVELS)))

@@ -18,15 +18,23 @@ from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate
 from bitreplay.gbm._familiar import Familiar, RefuseBy
 from bitreplay.gbm._growth import Scored, growth_of
-from bitreplay.gbm._novelty import Numbers, Yardstick, density_weight, doubts, evidence, numbers_of, rows_measured
-from bitreplay.heads import Bayes, Head, can_wait
+from bitreplay.gbm._novelty import (
+    PER_BIT,
+    Numbers,
+    Yardstick,
+    density_weight,
+    doubts,
+    evidence,
+    numbers_of,
+    rows_measured,
+)
+from bitreplay.heads import Bayes, Head
 from bitreplay.memory import BinaryMemory, Label
 
 __all__ = ["Looks"]
 
 Floats = npt.NDArray[np.float64]
 
-SURER = 1.75  # ours: benchmarks/drift.py; of heads that go on learning, limits by probability move so much faster
 DRAWN, MOST_DRAWN = 20, 2000  # ours: pseudo-exemplars of a class, and of all, where nothing is known of real samples
 
 
@@ -74,7 +82,14 @@ class Looks:
         return np.asarray(logsumexp(self._mixtures.scores(bits), axis=1) - np.log(len(self.memory)))
 
     def _densities(self, bits: PackedBits) -> Floats | None:
-        return self._mixtures.scores(bits) if density_weight(len(self.memory)) > 0 else None
+        """Log p(z | c), against that of bits that are set more rarely; None where it does not count."""
+        if density_weight(len(self.memory)) == 0:
+            return None
+        per_bit = 0.0 if self.familiar.plain else PER_BIT
+        return np.asarray(self._mixtures.scores(bits) + per_bit * np.bitwise_count(bits.data).sum(axis=1)[:, None])
+
+    def _evidence(self, scores: Floats, densities: Floats | None) -> Floats:
+        return evidence(scores, densities, plain=self.familiar.plain)
 
     def _taken(self, samples: Mapping[Label, PackedBits]) -> dict[Label, PackedBits]:
         """Samples that are looked at for the numbers of their classes."""
@@ -87,7 +102,7 @@ class Looks:
         if not taken:
             return {}
         seen, labels = self._scored(taken), self.memory.labels
-        rows = evidence(seen.scores, seen.densities)
+        rows = self._evidence(seen.scores, seen.densities)
         return {labels[place]: numbers_of(rows[seen.classes == place]) for place in np.unique(seen.classes)}
 
     @cached_property
@@ -103,7 +118,7 @@ class Looks:
 
     def novelties(self, bits: PackedBits, scores: Floats) -> Floats:
         """How new every row looks; 0 for a typical sample of a known class, 1 for one that stays a spread behind."""
-        return self._yardstick.novelty(evidence(scores, self._densities(bits)), scores.argmax(axis=1))
+        return self._yardstick.novelty(self._evidence(scores, self._densities(bits)), scores.argmax(axis=1))
 
     def shown(self, held: Mapping[Label, PackedBits], own: Mapping[Label, PackedBits] | None = None) -> Familiar:
         """What is familiar, once held-out samples of known classes have been shown.
@@ -111,20 +126,18 @@ class Looks:
         With samples of their own that classes were fitted to, it is also seen how that will change with more classes.
         """
         seen = self._scored(held)
-        novelties = self._yardstick.novelty(evidence(seen.scores, seen.densities), seen.scores.argmax(axis=1))
+        novelties = self._yardstick.novelty(self._evidence(seen.scores, seen.densities), seen.scores.argmax(axis=1))
         growth, taken = None, self._taken(own or {})
         if taken:
             counts = np.array([self.memory.count(label) for label in self.memory.labels])
             growth = growth_of(self._scored(taken), seen, counts, self.temperature)
-            if growth is not None and not can_wait(self.head):
-                growth[1] = (SURER * growth[1]).astype(np.float32)  # as in a file
         return self.familiar.with_held_out(novelties, doubts(seen.scores, self.temperature), len(self.memory), growth)
 
     def _scored(self, samples: Mapping[Label, PackedBits]) -> Scored:
         bits = concatenate(list(samples.values()))
         places = {label: place for place, label in enumerate(self.memory.labels)}
         classes = np.repeat([places[label] for label in samples], [len(rows) for rows in samples.values()])
-        return Scored(self.head.scores(bits), self._densities(bits), classes)
+        return Scored(self.head.scores(bits), self._densities(bits), classes, self.familiar.plain)
 
     def refused(self, bits: PackedBits, scores: Floats, share: float, by: RefuseBy) -> npt.NDArray[np.bool_]:
         """Which rows look newer than all but `share` of the known samples."""

@@ -1,10 +1,12 @@
 """How new a sample looks, bits → memory/head → **class**: what speaks for its best class, against what its own have.
 
-Two things speak for the best class. The *relative* evidence ``max_c s_c(z) - mean_c s_c(z)`` compares its score with
-that of an average class: what all classes have in common cancels, as in the relative Mahalanobis distance (Ren et al.,
-"A Simple Fix to Mahalanobis Distance for Improving Near-OOD Detection", 2021). The more classes there are, the better
-an average class stands for everything else. The *density* ``log sum_c p(z | c)`` of the memory's mixtures needs no
-others; it counts most while there are few classes.
+Two things speak for the best class. The *relative* evidence ``max_c s_c(z) - mean_c s_c(z) + std_c s_c(z)`` compares
+its score with that of an average class: what all classes have in common cancels, as in the relative Mahalanobis
+distance (Ren et al., "A Simple Fix to Mahalanobis Distance for Improving Near-OOD Detection", 2021). The more classes
+there are, the better an average class stands for everything else; and a sample of which they think more alike is more
+often new. The *density* ``log sum_c p(z | c)`` of the memory's mixtures needs no others; it counts most while there are
+few classes. It is compared with that of bits that are set more rarely, at half a nat for every bit: a sample that sets
+few bits has a high density but is new as often as others.
 
 Two numbers are kept of each kind of evidence and every class: mean and spread over samples of its own when it was
 learned. Novelty is by how many spreads a sample stays behind the mean. Both are drawn half-way to those of all classes
@@ -25,6 +27,7 @@ from bitreplay.memory import Label
 
 __all__ = [
     "MEASURED",
+    "PER_BIT",
     "Numbers",
     "Yardstick",
     "as_numbers",
@@ -44,6 +47,7 @@ MOST_SCORES = 2**23  # ours: scores that are made for it in one call
 OWN_SHARE = 0.5  # ours: benchmarks/unknown.py --constants; of a class's own numbers; 0 and 1 lose half a point
 FADING = 25.0  # ours, as for means of small classes: samples of a class that count as much as all other classes
 FULL_WEIGHT, LEAST_WEIGHT = 5, 0.25  # ours: classes up to which density counts fully, and what it counts with many
+SPREAD, PER_BIT = 1.0, 0.5  # ours: benchmarks/novelty_scores.py; 2, and 0.35 to 0.65, do as well
 TOO_MANY = 1000  # ours, not tuned: classes from which on it is not worth its time; scores of mixtures take as long
 
 
@@ -58,15 +62,19 @@ def density_weight(n_classes: int) -> float:
     return 0.0 if n_classes > TOO_MANY else min(1.0, max(LEAST_WEIGHT, FULL_WEIGHT / n_classes))
 
 
-def evidence(scores: Floats, densities: Floats | None) -> Floats:
+def evidence(scores: Floats, densities: Floats | None, *, plain: bool = False) -> Floats:
     """What speaks for the best class: (rows, 2), relative and as a density; 0 where that was not computed.
+
+    Files of 0.2.0 have numbers of the `plain` relative evidence, without the spread of scores.
 
     Examples
     --------
-    >>> evidence(np.array([[3.0, 0.0, 0.0]]), None).tolist()
-    [[2.0, 0.0]]
+    >>> evidence(np.array([[5.0, 1.0, 0.0, -2.0]]), None, plain=True).tolist()
+    [[4.0, 0.0]]
+    >>> evidence(np.array([[5.0, 1.0, 0.0, -2.0]]), None).round(2).tolist()
+    [[6.55, 0.0]]
     """
-    relative = scores.max(axis=1) - scores.mean(axis=1)
+    relative = scores.max(axis=1) - scores.mean(axis=1) + (0.0 if plain else SPREAD) * scores.std(axis=1)
     density = np.zeros(len(scores)) if densities is None else logsumexp(densities, axis=1)
     return np.stack([relative, density], axis=1)
 
@@ -149,8 +157,10 @@ class Yardstick(NamedTuple):
         values = pooled + np.where(there[:, :, None], share * (own - pooled), 0)
         return cls(values[:, :, 0], values[:, :, 1])
 
-    def novelty(self, rows: Floats, best: npt.NDArray[np.intp]) -> Floats:
+    def novelty(self, rows: Floats, best: npt.NDArray[np.intp], weight: float | None = None) -> Floats:
         """By how many spreads samples stay behind what is expected of their best class; 0 for a typical one.
+
+        `weight` is what the density counts, if not what it counts with so many classes.
 
         Examples
         --------
@@ -161,5 +171,5 @@ class Yardstick(NamedTuple):
         behind = (self.means[best] - rows) / self.spreads[best]
         if len(self.means) == 1:
             return np.asarray(behind[:, 1])  # there is no other class to compare with
-        weight = density_weight(len(self.means))
+        weight = density_weight(len(self.means)) if weight is None else weight
         return np.asarray((behind[:, 0] + weight * behind[:, 1]) / np.hypot(1, weight))
