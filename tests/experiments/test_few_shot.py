@@ -100,3 +100,16 @@ def test_all_four_have_a_protocol(name):
     setting = Setting(dataset, protocol="few-shot", encoder=encoder)
     assert setting.samples_per_class == 5
     assert setting.trains == name.endswith("resnet18")
+
+
+def test_the_classes_of_a_network_given_come_first(small_request, tmp_path, monkeypatch):
+    monkeypatch.setattr(experiment, "learners", lambda: ["GBM", "NearestMean"])
+    monkeypatch.setitem(experiment.SESSIONS, "cifar100", 2)
+    request = small_request(seeds=(0,), tasks=None)
+    setting = Setting(**{**request.setting, "base": 4, "increment": 2})
+    setting.trained(setting.scenario(), folder=tmp_path / "network")
+    own = {name: request.setting[name] for name in ("dataset", "image_size", "accelerator")}
+    outcome = few_shot("cifar100", "resnet18", replace(request, setting=own, network=tmp_path / "network"))
+    assert "4 classes, then 2 sessions of 2 with 5 samples each" in outcome.tables[0].title
+    assert "pretrained" not in outcome.tables[0].title
+    assert "network given" in outcome.remarks[0]

@@ -18,8 +18,7 @@ from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Experiment, Outcome, Request, Table
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import Setting
-
-__all__ = ["FEW_SHOT", "few_shot", "learners"]
+from bitreplay.training import TrainedNetwork
 
 Dataset = Literal["cifar100", "tiny_imagenet"]
 Encoder = Literal["efficientnet_lite0", "resnet18"]
@@ -45,6 +44,11 @@ REMARKS = (
     "Joint trains its head on all samples of all classes so far: it, too, has five of each new class, and learns to "
     "answer with one of the others.",
 )
+SESSIONS = {"cifar100": 5, "tiny_imagenet": 10}  # classes of each, as in the protocol
+GIVEN = (
+    "The classes of the network given come first, however many they are, where the protocol has 60 of CIFAR-100 and "
+    "100 of TinyImageNet; sessions are as in the protocol."
+)
 PRETRAINED = (
     "The encoder is pretrained on ImageNet, whose classes include many like these: the new classes are new to the "
     "learner, not to the encoder, and figures of encoders that have seen task 0 only cannot be compared."
@@ -69,10 +73,16 @@ def few_shot(dataset: Dataset, encoder: Encoder, request: Request) -> Outcome:
     request : Request
         Scale, draws (as seeds) and output folder.
     """
+    given = request.network if encoder == "resnet18" else None
     own: dict[str, Any] = {"dataset": dataset, "protocol": "few-shot", "encoder": encoder}
-    if encoder == "resnet18":
+    if given is not None:
+        first = len(TrainedNetwork.load(given).classes)
+        own = {"dataset": dataset, "base": first, "increment": SESSIONS[dataset], "samples_per_class": 5}
+        own["encoder"] = str(given)
+    elif encoder == "resnet18":
         own["preset"] = request.scale
     setting = Setting(**{**own, **request.setting})
+    pretrained = given is None and not setting.trains
     fewer = {} if request.seeds or request.scale == "paper" else FEWER[dataset]
     draws = request.seeds or range(DRAWS)
     runs = []
@@ -81,8 +91,8 @@ def few_shot(dataset: Dataset, encoder: Encoder, request: Request) -> Outcome:
         compared = [learner for learner in learners() if number < fewer.get(learner, len(draws))]
         runs += drawn.compare(replace(setting, draw=draw), compared, [draw])
     methods = gather([run.result() for run in runs])
-    remarks = [*([PRETRAINED] if not setting.trains else []), *REMARKS]
-    return Outcome([_table(methods, setting), _leads(methods)], remarks=remarks)
+    remarks = [*([PRETRAINED] if pretrained else []), *([GIVEN] if given is not None else []), *REMARKS]
+    return Outcome([_table(methods, setting, pretrained), _leads(methods)], remarks=remarks)
 
 
 def base(history: History) -> float:
@@ -90,7 +100,7 @@ def base(history: History) -> float:
     return float(metrics.init_past_new(history).init[-1])
 
 
-def _table(methods: Sequence[MethodRuns], setting: Setting) -> Table:
+def _table(methods: Sequence[MethodRuns], setting: Setting, pretrained: bool) -> Table:
     measures = {
         "average": metrics.average,
         "final": metrics.final,
@@ -107,7 +117,7 @@ def _table(methods: Sequence[MethodRuns], setting: Setting) -> Table:
         rows.append([*row, method.memory, method.seconds])
     sizes = methods[0].task_sizes
     title = (
-        f"{setting.dataset}, {setting.encoder_name}{'' if setting.trains else ' (pretrained)'}: {sizes[0]} classes, "
+        f"{setting.dataset}, {setting.encoder_name}{' (pretrained)' if pretrained else ''}: {sizes[0]} classes, "
         f"then {len(sizes) - 1} sessions of {sizes[1]} with {setting.samples_per_class} samples each; after the last "
         "session, and average over all states"
     )
@@ -136,36 +146,25 @@ def _at(method: MethodRuns, draws: Sequence[int]) -> MethodRuns:
     return MethodRuns(method.name, tuple(draws), histories)
 
 
-def _experiment(dataset: Dataset, encoder: Encoder, title: str, cpu: str, paper: str) -> Experiment:
-    return Experiment(
-        title=title,
-        shows="What becomes of classes with five samples, and of those that were there before?",
-        duration={"cpu": cpu, "full": paper, "paper": paper},
-        run=partial(few_shot, dataset, encoder),
-    )
-
-
 LONG = "two hours on one core, after the features"
-TRAINED = "an hour of training, not measured, and as long as on pretrained features"
+TRAINED = "as long as the network's training, and then as on pretrained features"
+SHOWS = "What becomes of classes with five samples, and of those that were there before?"
+DATA: dict[Dataset, tuple[str, str]] = {"cifar100": ("", "CIFAR-100"), "tiny_imagenet": ("-tiny", "TinyImageNet")}
 FEW_SHOT = {
-    "few-shot": _experiment(
-        "cifar100", "efficientnet_lite0", "Few-shot protocol on CIFAR-100, pretrained encoder", LONG, LONG
-    ),
-    "few-shot-tiny": _experiment(
-        "tiny_imagenet", "efficientnet_lite0", "Few-shot protocol on TinyImageNet, pretrained encoder", LONG, LONG
-    ),
-    "few-shot-resnet18": _experiment(
-        "cifar100",
-        "resnet18",
-        "Few-shot protocol on CIFAR-100, ResNet-18 trained on task 0",
-        TRAINED,
-        "as long as the network's training",
-    ),
-    "few-shot-tiny-resnet18": _experiment(
-        "tiny_imagenet",
-        "resnet18",
-        "Few-shot protocol on TinyImageNet, ResNet-18 trained on task 0",
-        TRAINED,
-        "as long as the network's training",
-    ),
+    f"few-shot{suffix}": Experiment(
+        title=f"Few-shot protocol on {name}, pretrained encoder",
+        shows=SHOWS,
+        duration=dict.fromkeys(("cpu", "full", "paper"), LONG),
+        run=partial(few_shot, dataset, "efficientnet_lite0"),
+    )
+    for dataset, (suffix, name) in DATA.items()
+} | {
+    f"few-shot{suffix}-resnet18": Experiment(
+        title=f"Few-shot protocol on {name}, ResNet-18 trained on task 0",
+        shows=SHOWS,
+        duration=dict.fromkeys(("cpu", "full", "paper"), TRAINED),
+        run=partial(few_shot, dataset, "resnet18"),
+        networks=({"dataset": dataset, "protocol": "few-shot", "tasks": None},),
+    )
+    for dataset, (suffix, name) in DATA.items()
 }
