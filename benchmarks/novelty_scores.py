@@ -3,9 +3,11 @@
 Of the first half of the classes (in the field's order) half are known; samples set aside judge. The others are unknown,
 or with `--other` the classes of another data set.
 
-- best - mean: the best class's score less that of an average class, which is what `novelty` is made of.
+- best - mean: the best class's score less that of an average class, most of what `novelty` is made of.
 - best - background: less that of one Gaussian of all classes, as the relative Mahalanobis distance has it. Its
   covariance is B plus that of the means, so that all it takes are products that the closed form makes anyhow.
+- spread, per bit: novelty with other constants: what the spread of the scores counts, and every bit (0 and 0 is novelty
+  as it was in 0.2.0).
 - shared covariance: the same as novelty by scores that know B alone, nothing of how single classes vary; and the mean
   of both.
 - odds: of the best class against all others, at the temperature of the probabilities.
@@ -18,7 +20,7 @@ Usage: python benchmarks/novelty_scores.py --features cifar100.npz     (a file o
 """
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -26,8 +28,10 @@ from scipy.special import logsumexp
 
 from bitreplay import GBMClassifier
 from bitreplay.bits import PackedBits, product
-from bitreplay.gbm._novelty import ROWS, Yardstick, evidence, numbers_of
+from bitreplay.gbm._novelty import PER_BIT, ROWS, SPREAD, Yardstick, numbers_of
 from unknown import NEIGHBOURS, SPLITS, Array, Part, mahalanobis, neighbours, only, read, told_apart
+
+Score = Callable[[PackedBits], Array]
 
 ASIDE = 0.15
 REFERENCE = "relative Mahalanobis, floats"
@@ -48,14 +52,23 @@ def background(clf: GBMClassifier, bits: PackedBits) -> Array:
     return np.asarray(np.einsum("ic,ci->i", along, weighed) / 2)
 
 
-def shared(clf: GBMClassifier, train: Part, parts: list[PackedBits]) -> list[Array]:
-    """Novelty by scores under the covariance that all classes share."""
-    state, rows = clf._fitted.state, clf.head_.rows[0][:, 0]
-    offsets = np.einsum("cd,cd->c", means_of(clf), rows) / 2
+def shared(clf: GBMClassifier, bits: PackedBits) -> Array:
+    """Scores under the covariance that all classes share."""
+    rows = clf.head_.rows[0][:, 0]
+    return np.asarray(product(bits, rows) - np.einsum("cd,cd->c", means_of(clf), rows) / 2)
+
+
+def looks(
+    clf: GBMClassifier, train: Part, parts: list[PackedBits], score: Score, spread: float = SPREAD, bit: float = PER_BIT
+) -> list[Array]:
+    """Novelty by other scores, or with other constants."""
+    state = clf._fitted.state
 
     def seen(bits: PackedBits) -> tuple[Array, Array]:
-        scores = product(bits, rows) - offsets
-        return evidence(scores, state.looks._densities(bits)), scores.argmax(axis=1)
+        scores, n_bits = score(bits), bits.unpack(np.float32).sum(axis=1)
+        density = state.looks.log_densities(bits) + bit * n_bits
+        relative = scores.max(axis=1) - scores.mean(axis=1) + spread * scores.std(axis=1)
+        return np.stack([relative, density], axis=1), scores.argmax(axis=1)
 
     own = {label: seen(clf._fitted.bits(train[0][train[1] == label][:ROWS]))[0] for label in state.labels}
     counts = {label: state.memory.count(label) for label in state.labels}
@@ -69,12 +82,14 @@ def strangeness(train: Part, known: Array, unknown: Array, p: int) -> Iterator[t
     parts = [clf._fitted.bits(x) for x in (known, unknown)]
     scores = [clf._fitted.state.scores(bits) for bits in parts]
     novelty = [clf.novelty(x) for x in (known, unknown)]
-    alike = shared(clf, train, parts)
+    alike = looks(clf, train, parts, lambda bits: shared(clf, bits))
     best = [s.mean(axis=1) - s.max(axis=1) for s in scores]
     ordered = [np.sort(s / clf.temperature_, axis=1) for s in scores]
     odds = [logsumexp(s[:, :-1], axis=1) - s[:, -1] for s in ordered]
     spread = novelty[0].std() / odds[0].std()
     yield "novelty", *novelty
+    for spread_of, bit in ((0.0, 0.0), (SPREAD, 0.0), (0.0, PER_BIT), (2.0, PER_BIT), (SPREAD, 0.35), (SPREAD, 0.65)):
+        yield f"spread {spread_of}, per bit {bit}", *looks(clf, train, parts, clf._fitted.state.scores, spread_of, bit)
     yield "shared covariance", *alike
     yield "novelty and shared covariance", *(n + a for n, a in zip(novelty, alike, strict=True))
     yield "density", *(-clf.score_samples(x) for x in (known, unknown))
@@ -115,8 +130,8 @@ def main() -> None:
         known, unknown = (only(judges, c)[0] for c in (drawn[:n_known], drawn[n_known:]))
         if arguments.other:
             unknown = aside(arguments.other)[1][0]
-        for name, *looks in strangeness(only(kept, drawn[:n_known]), known, unknown, arguments.p):
-            figures.setdefault(name, []).append(told_apart(*looks)[0])
+        for name, *seen in strangeness(only(kept, drawn[:n_known]), known, unknown, arguments.p):
+            figures.setdefault(name, []).append(told_apart(*seen)[0])
     where = f"{arguments.other.stem} unknown" if arguments.other else f"{len(half) - n_known} unknown"
     print(f"{arguments.features.stem}: {n_known} of {len(half)} classes known, {where}; p = {arguments.p}; AUROC on")
     print(f"training samples set aside, less that of {REFERENCE} (standard error), by draw")
