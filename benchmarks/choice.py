@@ -11,7 +11,8 @@ import numpy as np
 from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, PackedBits
 from bitreplay.gbm import GBMOptions, GBMState
-from bitreplay.gbm._choice import Open, judged, split
+from bitreplay.gbm._choice import Open, judged
+from bitreplay.gbm._held_out import split
 from problems import parse
 
 SHAPES = ((2, 10), (2, 50), (5, 10), (5, 25), (5, 100), (10, 10), (10, 30), (20, 10), (20, 50))  # classes, samples

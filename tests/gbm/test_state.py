@@ -11,7 +11,8 @@ from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, concatenate, pack
 from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState
-from bitreplay.gbm._choice import ENOUGH, choose_options, split
+from bitreplay.gbm._choice import ENOUGH, choose_options
+from bitreplay.gbm._held_out import split
 from bitreplay.heads import Bayes, ClosedForm, fit_temperature, held_out_loss, waits
 
 D = 40
@@ -143,13 +144,16 @@ def test_what_a_small_first_call_left_open_is_decided_by_a_later_one():
 
 
 def test_the_temperature_is_that_of_held_out_samples():
-    given = samples("abc")
+    given = samples("abc", n=100)
     state = empty(head=ClosedForm(0.8, 0.05)).learned(given)
     parts = split(given, 0)
     memory, _ = empty()._remembered(parts.kept)
     scores = ClosedForm(0.8, 0.05).fit(memory, Identity(), 0).scores(concatenate(list(parts.held.values())))
     targets = np.repeat(np.arange(3), [len(bits) for bits in parts.held.values()])
     assert state.temperature == pytest.approx(fit_temperature(scores, targets))
+    few = empty(head=ClosedForm(0.8, 0.05)).learned(samples("abc", n=4)).temperature
+    assert few is not None
+    assert few > state.temperature  # of twelve samples, all held out in turn, and doubted
     assert empty(calibrate=False).learned(given).temperature is None
 
 

@@ -6,12 +6,12 @@ The state is one immutable object, :class:`GBMState`: learning makes another one
 """
 
 from bitreplay.gbm._choice import ENOUGH as ENOUGH
-from bitreplay.gbm._choice import HeldOut as HeldOut
-from bitreplay.gbm._choice import split as split
 from bitreplay.gbm._content import head_of as head_of
 from bitreplay.gbm._content import state_content as state_content
 from bitreplay.gbm._content import state_from_content as state_from_content
 from bitreplay.gbm._familiar import RefuseBy as RefuseBy
+from bitreplay.gbm._held_out import HeldOut as HeldOut
+from bitreplay.gbm._held_out import split as split
 from bitreplay.gbm._state import GBMOptions, GBMState
 from bitreplay.gbm._update import Update as Update
 

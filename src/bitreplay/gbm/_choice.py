@@ -26,15 +26,13 @@ from bitreplay._floor.seeds import seed_for
 from bitreplay.bits import PackedBits, concatenate
 from bitreplay.gbm._drift import followed, rehearsed
 from bitreplay.gbm._familiar import NEEDED
-from bitreplay.heads import Head, fit_temperature, held_out_loss, with_temperature
+from bitreplay.gbm._held_out import HELD_OUT, HeldOut, folds, split
+from bitreplay.heads import Head, can_wait, fit_temperature, held_out_loss, with_temperature
 from bitreplay.memory import BinaryMemory, Label
 
 if TYPE_CHECKING:
     from bitreplay.gbm._state import GBMState
 
-__all__ = ["ENOUGH", "HeldOut", "Open", "decided", "judged", "split"]
-
-HELD_OUT = 0.2  # RanPAC (McDonnell et al., NeurIPS 2023): a fifth of a task's samples decides its ridge
 ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: fewer gain nothing
 FEW = 10  # ours: held-out samples that a temperature is fitted to; without one, scores are far too sure
 PRETENDED = 5  # the field's few-shot protocols: so many samples of a new class
@@ -50,37 +48,6 @@ MOST_JUDGED = 2**24  # ours: scores that options are judged by; with more, rows 
 Targets = npt.NDArray[np.intp]
 Scores = npt.NDArray[np.float64]
 Values = npt.NDArray[np.float64]
-
-
-class HeldOut(NamedTuple):
-    """Samples by class: those to fit mixtures to, and those held out."""
-
-    kept: dict[Label, PackedBits]
-    held: dict[Label, PackedBits]
-
-    @property
-    def n_held(self) -> int:
-        """Number of held-out samples."""
-        return sum(map(len, self.held.values()))
-
-
-def split(samples: Mapping[Label, PackedBits], seed: int) -> HeldOut:
-    """Hold out a fifth of every class, rounded down.
-
-    Examples
-    --------
-    >>> from bitreplay.bits import pack
-    >>> parts = split({"cup": pack(np.eye(10)), "mug": pack(np.eye(10)[:4])}, seed=0)
-    >>> [len(bits) for bits in parts.held.values()]
-    [2, 0]
-    """
-    rng = np.random.default_rng(seed_for(seed, "held out"))
-    kept, held = {}, {}
-    for label, bits in samples.items():
-        order = rng.permutation(len(bits))
-        n_held = int(HELD_OUT * len(bits))
-        kept[label], held[label] = bits[order[n_held:]], bits[order[:n_held]]
-    return HeldOut(kept, held)
 
 
 class Open(NamedTuple):
@@ -106,10 +73,30 @@ def decided(state: GBMState, samples: Mapping[Label, PackedBits]) -> GBMState:
         return state
     parts = split(samples, state.seed)
     n = parts.n_held
+    if what.temperature and n < ENOUGH and len(samples) > 1 and can_wait(head):  # one class alone is never mistaken
+        state, what = with_few_held_out(state, samples), what._replace(temperature=False)
     what = Open(
         what.options and n >= ENOUGH, what.few_options, what.temperature and n >= FEW, what.familiar and n >= NEEDED
     )
     return judged(state, parts, what) if any(what) else state
+
+
+def with_few_held_out(state: GBMState, samples: Mapping[Label, PackedBits]) -> GBMState:
+    """The state with a temperature, if there are a few samples: a fifth of every class at a time is held out.
+
+    The mixtures of so few samples are fitted in no time. All held-out samples may well be right: that proves little.
+    """
+    scores, targets = [], []
+    for parts in folds(samples, state.seed):
+        memory, gathered = state._remembered(parts.kept)
+        made = state.head.update(memory, state.binarizer, gathered, state._head_seed())
+        for label, bits in parts.held.items():
+            scores.append(made.scores(bits))
+            targets += [memory.labels.index(label)] * len(bits)
+    if len(targets) < FEW:
+        return state
+    temperature = fit_temperature(np.concatenate(scores), np.array(targets), doubt=1 / (len(targets) + 2))
+    return replace(state, temperature=temperature, head=with_temperature(state.head, temperature))
 
 
 def judged(state: GBMState, parts: HeldOut, what: Open) -> GBMState:
