@@ -61,8 +61,8 @@ def test_a_new_class_may_come_one_sample_at_a_time():
 
 
 def test_first_samples_are_kept_bit_by_bit_until_there_are_enough():
-    state, bits = empty().learned({0: draw(0, 80)}), draw(1, 45)
-    for i in range(45):
+    state, bits = empty().learned({0: draw(0, 80)}), draw(1, 85)
+    for i in range(85):
         state = state.learned({1: bits[i]})
         motion = state.memory.motion(1)
         if i == 0:
@@ -84,10 +84,32 @@ def test_a_small_class_gets_its_prototypes_when_real_samples_outnumber_those_dra
         state = state.learned({0: bits[i]})
         sizes[13 + i] = state.memory.sizes[0]
         motion = state.memory.motion(0)
-        assert len(motion.kept) == (13 + i if 13 + i < 40 else 0)
-        assert motion.drawn == (12 if 13 + i < 40 else 0)
+        assert len(motion.kept) == 13 + i
+        assert motion.drawn == 12
     assert {n for n, size in sizes.items() if size == 2} == set(range(13, 24))
     assert sizes[52] == 4
+
+
+def test_prototypes_of_few_samples_are_fitted_again_when_there_are_more():
+    one, rest = draw(0, 300), draw(0, 300, 1)
+    near = np.abs(one.unpack()[:, None] - LAYOUT[0]).sum(axis=2).argmin(axis=1)
+    first = one[np.flatnonzero(near == 0)[:30]]  # of one cluster of three
+    start = empty().learned({0: first, 1: draw(1, 50)})
+    refitted = {}
+    for i in range(60):
+        before = start.memory.mixture(0).prototypes
+        start = start.learned({0: rest[i]})
+        refitted[31 + i] = np.abs(start.memory.mixture(0).prototypes - before).max() > 0.2  # far more than a step
+    assert [n for n, jumped in refitted.items() if jumped and n > 40] == [60, 80]
+    assert start.memory.motion(0).kept == rest[:0]
+    once = empty().learned({0: concatenate([first, rest[:60]]), 1: draw(1, 50)})
+    ends, onces = (float(state.memory.mixture(0).weights.max()) for state in (start, once))
+    assert ends == pytest.approx(onces, abs=0.15)
+
+
+def test_classes_of_many_samples_keep_none():
+    state = empty().learned({0: draw(0, 41), 1: draw(1, 40)}).learned({0: draw(0, 1, 1), 1: draw(1, 1, 1)})
+    assert [len(state.memory.motion(c).kept) for c in (0, 1)] == [0, 41]
 
 
 def test_the_mean_of_a_class_stays_that_of_its_samples():

@@ -4,9 +4,10 @@ Online, a call costs time in proportion to its own samples, and finer statistics
 (:class:`bitreplay.memory.Motion`) keep what single samples add. Two cases are refitted, which costs no more than that:
 
 - A call that brings as many samples as the class has had, or more: pseudo-exemplars stand in for the others.
-- A class that has too few samples for K prototypes. It keeps them, with pseudo-exemplars of those of its first call
-  (of a single one, that is the sample itself). Whenever they suffice for one more prototype it is fitted to them anew,
-  but not before half of them are real; and a last time when there are `GROWN` times as many as K prototypes need.
+- A class that has few samples for its prototypes: six each are a poor guess of what hundreds look like, and steps never
+  leave it. It keeps them, with pseudo-exemplars of those of its first call (of a single one, that is the sample
+  itself). It is fitted to them anew whenever they suffice for one more prototype, and from K prototypes on whenever
+  they have doubled; but not before half of them are real. With `GROWN` times as many as K prototypes need they go.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ __all__ = ["Enrolment", "Update"]
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 
-GROWN = 2  # ours: benchmarks/stream.py --only choices; with 1, prototypes of five samples each are never fitted again
+GROWN = 4  # ours: benchmarks/stream.py --only choices; a power of 2, or samples would go unused
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Enrolment:
         motion, before = self.memory.motion(label), self.memory.count(label)
         after, equal = before + len(bits), self.em.weights == "fixed"
         kept, drawn = bits[:0], 0
-        if motion is None and before < self._enough:
+        if motion is None and 2 * before <= GROWN * self._enough:
             kept, drawn = concatenate([self._replayed(label), bits]), before  # of a single sample, the sample itself
         elif motion is not None and len(motion.kept):
             kept, drawn = concatenate([motion.kept, bits]), motion.drawn
@@ -125,7 +126,7 @@ class Enrolment:
         return Motion.of(prototypes, counts, after, kept, drawn, bits=self.memory.bits, rng=rng, equal=equal)
 
     def _deserved(self, n: int, drawn: int) -> int:
-        """How many prototypes a class can have by a refit to kept samples; one more stands for better ones."""
+        """How many prototypes a class can have by a refit to kept samples; more than K stand for better ones."""
         if n < 2 * drawn:  # most of them are pseudo-exemplars
             return 0
-        return self.em.components_for(n) + (n >= GROWN * self._enough)
+        return self.em.components_for(n) + int(np.log2(max(1.0, n / self._enough)))
