@@ -220,11 +220,15 @@ def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None])
     The same stream is also judged by all samples that nothing has seen, training samples among them: five times as
     many. The error of a difference is that of its discordant samples, sqrt(n_better + n_worse) / n.
     """
-    write(f"\nnoise: known, q = 3, {draws} draws; lowest - start (its error), end - at once (its error); five at once")
+    write(
+        f"\nnoise: known, q = 3, {draws} draws; lowest - start (its error) at which of {MOMENTS}, "
+        "end - at once (its error); five at once with other seeds"
+    )
     worst = {"test": [], "unseen": []}
     for draw in range(draws):
         problem, line = Problem(data, draw, 50, 50, new=False, judge="unseen"), f"  draw {draw}"
-        states, state = [problem.start(3)], problem.start(3)
+        state = problem.start(3)
+        states = [state]
         for part in problem.moments():
             for i in part:
                 state = state.learned({int(problem.y[i]): problem.stream[i]})
@@ -240,7 +244,9 @@ def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None])
             low, end = (100 * (hits[i] - to) for i, to in ((lowest, hits[0]), (len(states) - 1, once[0])))
             worst[judges].append((low.mean(), rates[len(states) - 1] - 100 * once.mean()))
             errors = [np.sqrt((change**2).sum()) / len(change) for change in (low, end)]
-            line += f"; {judges}: {low.mean():+.2f} ({errors[0]:.2f}), {end.mean():+.2f} ({errors[1]:.2f}); "
+            line += (
+                f"; {judges}: {low.mean():+.2f} ({errors[0]:.2f}) at {lowest}, {end.mean():+.2f} ({errors[1]:.2f}); "
+            )
             line += " ".join(f"{rate:.2f}" for rate in rates[len(states) :])
         write(line)
     for judges, values in worst.items():
