@@ -259,22 +259,21 @@ def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None])
 
 def choices(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
     """Constants, judged by training samples that were set aside."""
-    for title, new, n_more in (("new classes one at a time", True, 100), ("50 samples, then single ones", False, 300)):
-        write(f"\n{title}, {n_more} of each, judged by training samples set aside; q = 3, {draws} draws")
-        problems = [Problem(data, draw, 50, n_more, new=new, judge="train") for draw in range(draws)]
-        once = np.array([problem.at_once(3) for problem in problems])
-        write(f"  at once: {once.mean():.2f}")
-        for grown in (1, 2, 4, 8):
-            with mock.patch("bitreplay.gbm._update.GROWN", grown):
-                ends = np.array([singly(problem, 3)[2:] for problem in problems])
-            less = ", ".join(f"{value:+.2f}" for value in ends[:, 0] - once)
-            write(f"  GROWN = {grown}: end {ends[:, 0].mean():.2f} ({less}), settled {ends[:, 1].mean():.2f}")
-    write(f"\n50 samples, then two calls of 40, judged likewise; q = 3, {draws} draws")
-    problems = [Problem(data, draw, 50, 80, new=False, judge="train") for draw in range(draws)]
+    write(f"\n50 samples, then 300 in calls of 10, judged by training samples set aside; q = 3, {draws} draws")
+    problems = [Problem(data, draw, 50, 300, new=False, judge="train") for draw in range(draws)]
+    once = np.array([problem.at_once(3) for problem in problems])
+    write(f"  at once: {once.mean():.2f}")
+    for grown in (1, 2, 4, 8):
+        with mock.patch("bitreplay.gbm._update.GROWN", grown):
+            ends = np.array([singly(problem, 3, gather=10)[2:] for problem in problems])
+        less = ", ".join(f"{value:+.2f}" for value in ends[:, 0] - once)
+        write(f"  GROWN = {grown}: end {ends[:, 0].mean():.2f} ({less}), settled {ends[:, 1].mean():.2f}")
+    write(f"\n200 samples, then two calls of 80, judged likewise; q = 3, {draws} draws")  # too many to be kept
+    problems = [Problem(data, draw, 200, 160, new=False, judge="train") for draw in range(draws)]
     write(f"  at once: {np.mean([problem.at_once(3) for problem in problems]):.2f}")
     for share in (10**9, 64, 16, 4, 1):
         with mock.patch("bitreplay.mixture._online.SHARE", share):
-            ends = np.mean([singly(problem, 3, gather=40)[2:] for problem in problems], axis=0)
+            ends = np.mean([singly(problem, 3, gather=80)[2:] for problem in problems], axis=0)
         write(f"  SHARE = {share if share < 10**9 else 'one by one'}: end {ends[0]:.2f}, settled {ends[1]:.2f}")
 
 

@@ -28,7 +28,7 @@ __all__ = ["Enrolment", "Update"]
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 
-GROWN = 4  # ours: benchmarks/stream.py --only choices; a power of 2, or samples would go unused
+GROWN = 8  # ours: benchmarks/stream.py --only choices; a power of 2, or samples would go unused
 
 
 @dataclass(frozen=True)
