@@ -6,8 +6,8 @@ Online, a call costs time in proportion to its own samples, and finer statistics
 - A call that brings as many samples as the class has had, or more: pseudo-exemplars stand in for the others.
 - A class that has few samples for its prototypes: six each are a poor guess of what hundreds look like, and steps never
   leave it. It keeps them, with pseudo-exemplars of those of its first call (of a single one, that is the sample
-  itself). It is fitted to them anew whenever they suffice for one more prototype, and from K prototypes on whenever
-  they have doubled; but not before half of them are real. With `GROWN` times as many as K prototypes need they go.
+  itself). It is fitted to them anew whenever they suffice for one more prototype, but not before half of them are real;
+  and whenever the real ones have doubled to twice as many as K prototypes need, up to `GROWN` times: then they go.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Enrolment", "Update"]
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 
-GROWN = 8  # ours: benchmarks/stream.py --only choices; a power of 2, or samples would go unused
+GROWN = 4  # ours: benchmarks/stream.py --only choices; a power of 2, or the last samples would be kept for nothing
 
 
 @dataclass(frozen=True)
@@ -120,13 +120,12 @@ class Enrolment:
             mixture = self.memory.mixture(label)
             so_far = mixture.weights * before if motion is None else motion.counts
             prototypes, counts = online_steps(mixture.prototypes, so_far, bits, self.em.clamp, equal=equal)
-        if after >= GROWN * self._enough:
+        if after - drawn >= GROWN * self._enough:
             kept, drawn = bits[:0], 0
         rng = self._generator("rounding", label)
         return Motion.of(prototypes, counts, after, kept, drawn, bits=self.memory.bits, rng=rng, equal=equal)
 
     def _deserved(self, n: int, drawn: int) -> int:
         """How many prototypes a class can have by a refit to kept samples; more than K stand for better ones."""
-        if n < 2 * drawn:  # most of them are pseudo-exemplars
-            return 0
-        return self.em.components_for(n) + int(np.log2(max(1.0, n / self._enough)))
+        some = n if n >= 2 * drawn else drawn  # of mostly pseudo-exemplars, no more than there were
+        return self.em.components_for(some) + int(np.log2(max(1.0, (n - drawn) / self._enough)))
