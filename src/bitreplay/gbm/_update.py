@@ -6,8 +6,9 @@ Online, a call costs time in proportion to its own samples, and finer statistics
 - A call that brings as many samples as the class has had, or more: pseudo-exemplars stand in for the others.
 - A class that has few samples for its prototypes: six each are a poor guess of what hundreds look like, and steps never
   leave it. It keeps them, with pseudo-exemplars of those of its first call (of a single one, that is the sample
-  itself). It is fitted to them anew whenever they suffice for one more prototype, but not before half of them are real;
-  and whenever the real ones have doubled to twice as many as K prototypes need, up to `GROWN` times: then they go.
+  itself). It is fitted to them anew whenever they suffice for one more prototype, but not before half of them are real.
+  Samples beyond that half count: with 2 and 4 (`GROWN`) times as many of them as K prototypes need, the class is fitted
+  anew for better prototypes, and then they go.
 """
 
 from __future__ import annotations
@@ -120,12 +121,13 @@ class Enrolment:
             mixture = self.memory.mixture(label)
             so_far = mixture.weights * before if motion is None else motion.counts
             prototypes, counts = online_steps(mixture.prototypes, so_far, bits, self.em.clamp, equal=equal)
-        if after - drawn >= GROWN * self._enough:
+        if after - 2 * drawn >= GROWN * self._enough:
             kept, drawn = bits[:0], 0
         rng = self._generator("rounding", label)
         return Motion.of(prototypes, counts, after, kept, drawn, bits=self.memory.bits, rng=rng, equal=equal)
 
     def _deserved(self, n: int, drawn: int) -> int:
         """How many prototypes a class can have by a refit to kept samples; more than K stand for better ones."""
-        some = n if n >= 2 * drawn else drawn  # of mostly pseudo-exemplars, no more than there were
-        return self.em.components_for(some) + int(np.log2(max(1.0, (n - drawn) / self._enough)))
+        beyond = n - 2 * drawn  # below 0, most of them are pseudo-exemplars: no more prototypes than there were
+        better = int(np.log2(max(1.0, beyond / self._enough)))
+        return self.em.components_for(n if beyond >= 0 else drawn) + better
