@@ -11,6 +11,8 @@ many samples of a class before it does.
 
 Learners: GBM and other methods along the streams of `bitreplay run --stream`, 50 classes first.
 
+Noise: how much of a draw's differences comes from its test samples, and from the start of EM.
+
 --only choices shows where GROWN in gbm/_update.py and SHARE in mixture/_online.py come from, on training samples that
 were set aside. --only times measures calls of partial_fit along a stream, and draws them.
 
@@ -24,6 +26,7 @@ import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 from unittest import mock
@@ -63,13 +66,12 @@ class Problem:
         self.binarizer.calibrate(data["x_train"][first])
         self.first, self.y_first = self._bits(data["x_train"][first]), data["y_train"][first]
         self.stream, self.y = self._bits(data["x_train"][stream]), data["y_train"][stream]
-        if judge == "test":
-            at = np.isin(data["y_test"], classes)
-            self.judges, self.right = self._bits(data["x_test"][at]), data["y_test"][at]
-        else:  # training samples that nothing has seen
-            aside = np.concatenate([own[-100:] for own in rows.values()])
-            self.judges, self.right = self._bits(data["x_train"][aside]), data["y_train"][aside]
-        self.draw, self.new = draw, new
+        at = np.flatnonzero(np.isin(data["y_test"], classes)) if judge != "train" else np.arange(0)
+        unseen = {"test": 0, "train": 100, "unseen": 500 - n_first - n_more}[judge]  # training samples of each class
+        aside = np.concatenate([own[len(own) - unseen :] for own in rows.values()])
+        self.judges = self._bits(np.concatenate([data["x_test"][at], data["x_train"][aside]]))
+        self.right = np.concatenate([data["y_test"][at], data["y_train"][aside]])
+        self.draw, self.new, self.n_test = draw, new, len(at)
 
     def _bits(self, features: np.ndarray) -> PackedBits:
         return self.binarizer.pack(features.astype(np.float32))
@@ -88,9 +90,13 @@ class Problem:
         both = concatenate([self.first, self.stream]), np.concatenate([self.y_first, self.y])
         return self.accuracy(self._empty(GBMOptions(bits=q)).learned(by_class(*both)))
 
+    def hits(self, state: GBMState) -> np.ndarray:
+        """Which of the judges are recognised."""
+        return np.array(state.labels)[state.scores(self.judges).argmax(1)] == self.right
+
     def accuracy(self, state: GBMState) -> float:
         """In percent."""
-        return 100 * float((np.array(state.labels)[state.scores(self.judges).argmax(1)] == self.right).mean())
+        return 100 * float(self.hits(state).mean())
 
     def moments(self) -> Iterator[range]:
         """The stream in parts, after each of which accuracy is measured."""
@@ -151,7 +157,7 @@ FORMS: dict[str, Callable[[Problem, int], Curve]] = {
     "refit": lambda problem, q: singly(problem, q, "refit"),
 }
 LEARNERS_SHOWN = ("GBM", "StreamingLDA", "NearestMean", "LatentReplay:epochs=1,min_steps=10")
-QUICK = ("online (16 bits)", "online, 8 bits")
+PARTS = ("known", "new", "small", "long", "noise", "learners", "choices", "times")
 
 
 def table(title: str, problems: list[Problem], q: int, forms: tuple[str, ...], write: Callable[[str], None]) -> None:
@@ -208,21 +214,66 @@ def learners(
             write(f"{text:<34}{rates}{history.memory_bits[-1] / 1e3:11.0f}{sum(history.seconds):12.1f}")
 
 
+def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
+    """What a draw's differences owe to its 2,000 test samples and to the start of EM.
+
+    The same stream is also judged by all samples that nothing has seen, training samples among them: five times as
+    many. The error of a difference is that of its discordant samples, sqrt(n_better + n_worse) / n.
+    """
+    write(
+        f"\nnoise: known, q = 3, {draws} draws; lowest - start (its error) at which of {MOMENTS}, "
+        "end - at once (its error); five at once with other seeds"
+    )
+    worst = {"test": [], "unseen": []}
+    for draw in range(draws):
+        problem, line = Problem(data, draw, 50, 50, new=False, judge="unseen"), f"  draw {draw}"
+        state = problem.start(3)
+        states = [state]
+        for part in problem.moments():
+            for i in part:
+                state = state.learned({int(problem.y[i]): problem.stream[i]})
+            states.append(state)
+        both = concatenate([problem.first, problem.stream]), np.concatenate([problem.y_first, problem.y])
+        seeds = [replace(problem._empty(GBMOptions()), seed=seed).learned(by_class(*both)) for seed in range(5)]
+        right = np.array([problem.hits(each) for each in (*states, *seeds)])
+        for judges, columns in (("test", slice(problem.n_test)), ("unseen", slice(None))):
+            hits = right[:, columns].astype(int)
+            rates = 100 * hits.mean(axis=1)
+            once = hits[len(states) :]
+            lowest = int(rates[: len(states)].argmin())
+            low, end = (100 * (hits[i] - to) for i, to in ((lowest, hits[0]), (len(states) - 1, once[0])))
+            worst[judges].append((low.mean(), rates[len(states) - 1] - 100 * once.mean()))
+            errors = [np.sqrt((change**2).sum()) / len(change) for change in (low, end)]
+            line += (
+                f"; {judges}: {low.mean():+.2f} ({errors[0]:.2f}) at {lowest}, {end.mean():+.2f} ({errors[1]:.2f}); "
+            )
+            line += " ".join(f"{rate:.2f}" for rate in rates[len(states) :])
+        write(line)
+    for judges, values in worst.items():
+        lows, ends = np.array(values).T
+        write(
+            f"  {judges}: lowest - start {lows.mean():+.2f} on average, worst {lows.min():+.2f}; "
+            f"end - mean of five at once {ends.mean():+.2f}, worst {ends.min():+.2f}"
+        )
+
+
 def choices(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
     """Constants, judged by training samples that were set aside."""
-    write(f"\nnew classes one at a time, 100 samples each, judged by training samples set aside; q = 3, {draws} draws")
-    problems = [Problem(data, draw, 50, 100, new=True, judge="train") for draw in range(draws)]
-    write(f"  at once: {np.mean([problem.at_once(3) for problem in problems]):.2f}")
-    for grown in (1, 1.5, 2, 3):
+    write(f"\n50 samples, then 300 in calls of 10, judged by training samples set aside; q = 3, {draws} draws")
+    problems = [Problem(data, draw, 50, 300, new=False, judge="train") for draw in range(draws)]
+    once = np.array([problem.at_once(3) for problem in problems])
+    write(f"  at once: {once.mean():.2f}")
+    for grown in (1, 2, 4, 8):
         with mock.patch("bitreplay.gbm._update.GROWN", grown):
-            ends = np.mean([singly(problem, 3)[2:] for problem in problems], axis=0)
-        write(f"  GROWN = {grown}: end {ends[0]:.2f}, settled {ends[1]:.2f}")
-    write(f"\n50 samples, then two calls of 40, judged likewise; q = 3, {draws} draws")
-    problems = [Problem(data, draw, 50, 80, new=False, judge="train") for draw in range(draws)]
+            ends = np.array([singly(problem, 3, gather=10)[2:] for problem in problems])
+        less = ", ".join(f"{value:+.2f}" for value in ends[:, 0] - once)
+        write(f"  GROWN = {grown}: end {ends[:, 0].mean():.2f} ({less}), settled {ends[:, 1].mean():.2f}")
+    write(f"\n200 samples, then two calls of 80, judged likewise; q = 3, {draws} draws")  # too many to be kept
+    problems = [Problem(data, draw, 200, 160, new=False, judge="train") for draw in range(draws)]
     write(f"  at once: {np.mean([problem.at_once(3) for problem in problems]):.2f}")
     for share in (10**9, 64, 16, 4, 1):
         with mock.patch("bitreplay.mixture._online.SHARE", share):
-            ends = np.mean([singly(problem, 3, gather=40)[2:] for problem in problems], axis=0)
+            ends = np.mean([singly(problem, 3, gather=80)[2:] for problem in problems], axis=0)
         write(f"  SHARE = {share if share < 10**9 else 'one by one'}: end {ends[0]:.2f}, settled {ends[1]:.2f}")
 
 
@@ -266,10 +317,11 @@ def main() -> None:
     parser.add_argument("--features", type=Path, required=True, help="x_train, y_train, x_test and y_test in an .npz")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--calls", type=int, default=10_000, help="of partial_fit that are timed")
-    parser.add_argument("--only", nargs="*", default=["known", "new", "small", "long", "learners", "choices", "times"])
+    parser.add_argument("--only", nargs="*", default=PARTS)
     parser.add_argument("--every", type=int, default=5, help="learners: of training samples, use every n-th")
     parser.add_argument("--streams", nargs="*", default=list(get_args(Stream)), help="of the learners")
     parser.add_argument("--learners", nargs="*", default=list(LEARNERS_SHOWN))
+    parser.add_argument("--forms", nargs="*", default=list(FORMS), help="of known")
     parser.add_argument("--output", type=Path, help="append what is shown to this file")
     parser.add_argument("--plot", type=Path, help="where to draw the time per call")
     asked = parser.parse_args()
@@ -288,12 +340,12 @@ def main() -> None:
         about = "2 shared and busy cores of an AMD EPYC; features of a pretrained EfficientNet-Lite0"
         write(f"# python benchmarks/stream.py {words}   ({datetime.date.today()}, {about})")
 
-        def problems(n_first: int, n_more: int, *, new: bool = False, draws: int = asked.draws) -> list[Problem]:
-            return [Problem(data, draw, n_first, n_more, new=new, judge="test") for draw in range(draws)]
+        def problems(n_first: int, n_more: int, *, new: bool = False) -> list[Problem]:
+            return [Problem(data, draw, n_first, n_more, new=new, judge="test") for draw in range(asked.draws)]
 
         if "known" in asked.only:
             for q in (3, 8):
-                table("known: 20 x 50 samples, then 1,000 single ones", problems(50, 50), q, tuple(FORMS), write)
+                table("known: 20 x 50 samples, then 1,000 single ones", problems(50, 50), q, tuple(asked.forms), write)
         if "new" in asked.only:
             for n, q in ((50, 3), (50, 8), (100, 3)):
                 title = f"new: 20 x 50 samples, then 20 new classes of {n}, one at a time"
@@ -304,7 +356,9 @@ def main() -> None:
                 table(title, problems(n_first, 100 - n_first), 3, ("online (16 bits)",), write)
         if "long" in asked.only:
             title = "long: 20 x 50 samples, then 9,000 single ones"
-            table(title, problems(50, 450, draws=min(2, asked.draws)), 3, QUICK, write)
+            table(title, problems(50, 450), 3, ("online (16 bits)",), write)
+        if "noise" in asked.only:
+            noise(data, asked.draws, write)
         if "learners" in asked.only:
             learners(data, asked.every, asked.streams, asked.learners, write)
         if "choices" in asked.only:

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
 from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, concatenate, pack
@@ -14,7 +15,7 @@ from bitreplay.gbm import GBMOptions, GBMState, _update, state_content, state_fr
 from bitreplay.heads import Bayes, ClosedForm, Replay, can_wait, computed, deferred
 from bitreplay.heads._from_memory import Lazy
 from bitreplay.memory import BinaryMemory
-from bitreplay.mixture import EMOptions
+from bitreplay.mixture import EMOptions, joint_log_probability, linear_form
 
 D = 60
 LAYOUT = np.random.default_rng(1).random((6, 3, D))  # six classes of three clusters
@@ -61,14 +62,14 @@ def test_a_new_class_may_come_one_sample_at_a_time():
 
 
 def test_first_samples_are_kept_bit_by_bit_until_there_are_enough():
-    state, bits = empty().learned({0: draw(0, 80)}), draw(1, 45)
-    for i in range(45):
+    state, bits = empty().learned({0: draw(0, 80)}), draw(1, 85)
+    for i in range(85):
         state = state.learned({1: bits[i]})
         motion = state.memory.motion(1)
         if i == 0:
             assert motion is None  # one sample is stored exactly in any number of bits
         else:
-            assert motion.kept == (bits[: i + 1] if i + 1 < _update.GROWN * 4 * 5 else bits[:0])
+            assert motion.kept == (bits[: i + 1] if i - 1 < _update.GROWN * 4 * 5 else bits[:0])
         assert state.memory.count(1) == i + 1
         assert np.allclose(
             (state.memory.mixture(1).weights @ state.memory.mixture(1).prototypes),
@@ -78,16 +79,43 @@ def test_first_samples_are_kept_bit_by_bit_until_there_are_enough():
 
 
 def test_a_small_class_gets_its_prototypes_when_real_samples_outnumber_those_drawn_for_its_first():
-    state, bits = empty().learned({0: draw(0, 12), 1: draw(1, 50)}), draw(0, 40, 1)
+    state, bits = empty().learned({0: draw(0, 12), 1: draw(1, 50)}), draw(0, 60, 1)
     sizes = {}
-    for i in range(40):
+    for i in range(60):
         state = state.learned({0: bits[i]})
         sizes[13 + i] = state.memory.sizes[0]
         motion = state.memory.motion(0)
-        assert len(motion.kept) == (13 + i if 13 + i < 40 else 0)
-        assert motion.drawn == (12 if 13 + i < 40 else 0)
+        assert len(motion.kept) == 13 + i
+        assert motion.drawn == 12
     assert {n for n, size in sizes.items() if size == 2} == set(range(13, 24))
-    assert sizes[52] == 4
+    assert sizes[72] == 4
+
+
+def test_prototypes_of_few_samples_are_fitted_again_when_there_are_more():
+    one, rest, unseen = draw(0, 300), draw(0, 115, 1), draw(0, 400, 9)
+    near = np.abs(one.unpack()[:, None] - LAYOUT[0]).sum(axis=2).argmin(axis=1)
+    first = one[np.flatnonzero(near == 0)[:30]]  # of one cluster of three
+    start = empty().learned({0: first, 1: draw(1, 50)})
+
+    def density(state):
+        mixture = state.memory.mixture(0)
+        form = linear_form(mixture.prototypes, mixture.weights, 0.02)
+        return logsumexp(joint_log_probability(unseen, *form), axis=1).mean()
+
+    end, jumps = start, {}
+    for i in range(115):
+        before, end = end, end.learned({0: rest[i]})
+        change = np.abs(end.memory.mixture(0).prototypes - before.memory.mixture(0).prototypes)
+        jumps[31 + i] = change.mean() > 0.05  # far more than a step
+    assert [n for n, jumped in jumps.items() if jumped] == [100, 140]  # 2 x 30, and 2 or 4 times 4 x 5
+    assert end.memory.motion(0).kept == rest[:0]
+    once = density(empty().learned({0: concatenate([first, rest]), 1: draw(1, 50)}))
+    assert density(end.settled()) > once - 0.5
+
+
+def test_classes_of_many_samples_keep_none():
+    state = empty().learned({0: draw(0, 41), 1: draw(1, 40)}).learned({0: draw(0, 1, 1), 1: draw(1, 1, 1)})
+    assert [len(state.memory.motion(c).kept) for c in (0, 1)] == [0, 41]
 
 
 def test_the_mean_of_a_class_stays_that_of_its_samples():

@@ -163,7 +163,7 @@ class GBMClassifier(FittedAttributes, Suggesting, NoveltyMethods, ClassifierMixi
         Notes
         -----
         More samples of a known class move its prototypes by online EM; it may come one sample at a time from its first.
-        Meanwhile it keeps finer statistics than q bits, and its first samples as bits: see :meth:`settle`.
+        Meanwhile it keeps finer statistics than q bits and, while few, its samples as bits: see :meth:`settle`.
         """
         with self._writing():
             return self._learn(X, y, classes, self._fitted)

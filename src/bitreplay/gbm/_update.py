@@ -4,9 +4,11 @@ Online, a call costs time in proportion to its own samples, and finer statistics
 (:class:`bitreplay.memory.Motion`) keep what single samples add. Two cases are refitted, which costs no more than that:
 
 - A call that brings as many samples as the class has had, or more: pseudo-exemplars stand in for the others.
-- A class that has too few samples for K prototypes. It keeps them, with pseudo-exemplars of those of its first call
-  (of a single one, that is the sample itself). Whenever they suffice for one more prototype it is fitted to them anew,
-  but not before half of them are real; and a last time when there are `GROWN` times as many as K prototypes need.
+- A class that has few samples for its prototypes: six each are a poor guess of what hundreds look like, and steps never
+  leave it. It keeps them, with pseudo-exemplars of those of its first call (of a single one, that is the sample
+  itself). It is fitted to them anew whenever they suffice for one more prototype, but not before half of them are real.
+  Samples beyond that half count: with 2 and 4 (`GROWN`) times as many of them as K prototypes need, the class is fitted
+  anew for better prototypes, and then they go.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ __all__ = ["Enrolment", "Update"]
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 
-GROWN = 2  # ours: benchmarks/stream.py --only choices; with 1, prototypes of five samples each are never fitted again
+GROWN = 4  # ours: benchmarks/stream.py --only choices; a power of 2, or the last samples would be kept for nothing
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class Enrolment:
         motion, before = self.memory.motion(label), self.memory.count(label)
         after, equal = before + len(bits), self.em.weights == "fixed"
         kept, drawn = bits[:0], 0
-        if motion is None and before < self._enough:
+        if motion is None and 2 * before <= GROWN * self._enough:
             kept, drawn = concatenate([self._replayed(label), bits]), before  # of a single sample, the sample itself
         elif motion is not None and len(motion.kept):
             kept, drawn = concatenate([motion.kept, bits]), motion.drawn
@@ -119,13 +121,13 @@ class Enrolment:
             mixture = self.memory.mixture(label)
             so_far = mixture.weights * before if motion is None else motion.counts
             prototypes, counts = online_steps(mixture.prototypes, so_far, bits, self.em.clamp, equal=equal)
-        if after >= GROWN * self._enough:
+        if after - 2 * drawn >= GROWN * self._enough:
             kept, drawn = bits[:0], 0
         rng = self._generator("rounding", label)
         return Motion.of(prototypes, counts, after, kept, drawn, bits=self.memory.bits, rng=rng, equal=equal)
 
     def _deserved(self, n: int, drawn: int) -> int:
-        """How many prototypes a class can have by a refit to kept samples; one more stands for better ones."""
-        if n < 2 * drawn:  # most of them are pseudo-exemplars
-            return 0
-        return self.em.components_for(n) + (n >= GROWN * self._enough)
+        """How many prototypes a class can have by a refit to kept samples; more than K stand for better ones."""
+        beyond = n - 2 * drawn  # below 0, most of them are pseudo-exemplars: no more prototypes than there were
+        better = int(np.log2(max(1.0, beyond / self._enough)))
+        return self.em.components_for(n if beyond >= 0 else drawn) + better
