@@ -10,8 +10,6 @@ import numpy.typing as npt
 from bitreplay.classifier._checks import check_features
 from bitreplay.classifier._fitted import Fitted
 
-__all__ = ["NoveltyMethods"]
-
 Array = npt.NDArray[Any]
 
 

@@ -15,8 +15,6 @@ from bitreplay.errors import InputError
 from bitreplay.gbm import RefuseBy
 from bitreplay.memory import as_label, label_array
 
-__all__ = ["Refusing", "answers_or_unknown", "check_options", "check_refusal", "warn_of_reject"]
-
 Array = npt.NDArray[Any]
 
 

@@ -15,8 +15,6 @@ from bitreplay.gbm._state import GBMOptions, GBMState
 from bitreplay.heads import HEADS, Head, deferred
 from bitreplay.memory import BinaryMemory
 
-__all__ = ["head_of", "state_content", "state_from_content"]
-
 Tensors = dict[str, npt.NDArray[Any]]
 BINARIZER, HEAD, FAMILIAR = "binarizer.", "head.", "familiar."
 COLDEST, HOTTEST = 1e-3, 1e6  # ours: beyond both, quotients of scores are not finite any more

@@ -24,8 +24,6 @@ from bitreplay.memory import BinaryMemory, Label
 if TYPE_CHECKING:
     from bitreplay.gbm._state import GBMState
 
-__all__ = ["followed", "rehearsed"]
-
 DRAWN = 1000  # ours: pseudo-exemplars; the mean of what speaks for them is then known to a hundredth
 LEAST, MOST = 0.1, 10.0  # ours: what no call should do to the scale of scores is no drift
 NO_SPREAD, FASTEST = 1.02, 3.0  # ours: scores that spread less say nothing of the temperature; and what is no error

@@ -20,8 +20,6 @@ from bitreplay._floor.arguments import integer, number
 from bitreplay.gbm._novelty import Numbers, as_numbers
 from bitreplay.memory import Label
 
-__all__ = ["LEVELS", "NEEDED", "REFUSED_BY", "Familiar", "RefuseBy", "quantiles_of"]
-
 RefuseBy = Literal["novelty", "probability", "both"]
 REFUSED_BY: tuple[RefuseBy, ...] = get_args(RefuseBy)
 LEVELS = np.linspace(0, 1, 101)  # shares of held-out samples whose quantiles are kept; interpolated in between

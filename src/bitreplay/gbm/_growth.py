@@ -16,8 +16,6 @@ from bitreplay.gbm._familiar import LEVELS, quantiles_of
 from bitreplay.gbm._novelty import MEASURED, Numbers, Yardstick, density_weight, doubts, evidence, numbers_of
 from bitreplay.memory import Label
 
-__all__ = ["Scored", "growth_of"]
-
 Floats = npt.NDArray[np.float64]
 
 FEWEST_CLASSES, FEWEST_SAMPLES = 10, 400  # ours: of whom half show a trend rather than chance

@@ -31,8 +31,6 @@ from bitreplay.gbm._novelty import (
 from bitreplay.heads import Bayes, Head
 from bitreplay.memory import BinaryMemory, Label
 
-__all__ = ["Looks"]
-
 Floats = npt.NDArray[np.float64]
 
 DRAWN, MOST_DRAWN = 20, 2000  # ours: pseudo-exemplars of a class, and of all, where nothing is known of real samples

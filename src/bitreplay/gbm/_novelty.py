@@ -25,19 +25,6 @@ from scipy.special import logsumexp
 
 from bitreplay.memory import Label
 
-__all__ = [
-    "MEASURED",
-    "PER_BIT",
-    "Numbers",
-    "Yardstick",
-    "as_numbers",
-    "density_weight",
-    "doubts",
-    "evidence",
-    "numbers_of",
-    "rows_measured",
-]
-
 Floats = npt.NDArray[np.float64]
 Numbers = tuple[float, float, float, float]  # mean and spread of the relative evidence, mean and spread of the density
 

@@ -31,8 +31,6 @@ from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature, wa
 from bitreplay.memory import BinaryMemory, Label, as_label, check_bits
 from bitreplay.mixture import EMOptions
 
-__all__ = ["GBMOptions", "GBMState", "make_head"]
-
 Samples = Mapping[Label, PackedBits]
 Scores = npt.NDArray[np.float64]
 

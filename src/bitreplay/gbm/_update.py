@@ -24,8 +24,6 @@ from bitreplay.bits import PackedBits, concatenate
 from bitreplay.memory import BinaryMemory, Label, Motion
 from bitreplay.mixture import EMOptions, Mixture, fit_mixtures, online_steps
 
-__all__ = ["Enrolment", "Update"]
-
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 

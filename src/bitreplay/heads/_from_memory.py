@@ -29,8 +29,6 @@ from bitreplay.errors import InputError
 from bitreplay.heads._head import Head, Scores
 from bitreplay.memory import BinaryMemory, Label, Prior
 
-__all__ = ["FromMemory", "Generative", "Lazy", "can_wait", "computed", "deferred", "waits", "with_temperature"]
-
 
 class FromMemory(ABC):
     """Base of heads that learn nothing beyond the memory: when it changes, they are recomputed from it."""

@@ -19,8 +19,6 @@ from bitreplay.bits import PackedBits
 from bitreplay.memory._quantisation import FLOAT
 from bitreplay.mixture import Mixture
 
-__all__ = ["Motion"]
-
 LEAST = 1e-9  # of a sample: a mixing weight must be above 0
 LEVELS = 65535  # ours: 16 bits: as good as float32 and half its size (benchmarks/stream.py)
 

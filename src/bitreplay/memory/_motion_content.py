@@ -14,8 +14,6 @@ from bitreplay.memory._motion import Motion
 from bitreplay.memory._quantisation import FLOAT
 from bitreplay.memory._table import PrototypeTable
 
-__all__ = ["motion_tensors", "with_motion"]
-
 PREFIX = "motion."
 
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from bitreplay.bits import PackedBits
 from bitreplay.mixture._density import joint_log_probability, linear_form
 
-__all__ = ["online_steps"]
-
 Floats = npt.NDArray[np.float64]
 
 SHARE = 16  # ours: a step takes up to 1/16 of the samples so far; benchmarks/stream.py --only choices: as good as 1
