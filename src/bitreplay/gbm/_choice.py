@@ -86,15 +86,16 @@ def with_few_held_out(state: GBMState, samples: Mapping[Label, PackedBits]) -> G
 
     The mixtures of so few samples are fitted in no time. All held-out samples may well be right: that proves little.
     """
+    turns = folds(samples, state.seed)
+    if sum(parts.n_held for parts in turns) < FEW:
+        return state
     scores, targets = [], []
-    for parts in folds(samples, state.seed):
+    for parts in turns:
         memory, gathered = state._remembered(parts.kept)
         made = state.head.update(memory, state.binarizer, gathered, state._head_seed())
         for label, bits in parts.held.items():
             scores.append(made.scores(bits))
             targets += [memory.labels.index(label)] * len(bits)
-    if len(targets) < FEW:
-        return state
     temperature = fit_temperature(np.concatenate(scores), np.array(targets), doubt=1 / (len(targets) + 2))
     return replace(state, temperature=temperature, head=with_temperature(state.head, temperature))
 
