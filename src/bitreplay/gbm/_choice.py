@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 50  # ours: held-out samples that options are chosen by; benchmarks/choice.py: fewer gain nothing
 FEW = 10  # ours: held-out samples that a temperature is fitted to; without one, scores are far too sure
+FOLDED = 1000  # ours: samples of a call in which all have their turn; 250 of them, or more classes of fewer than five
 PRETENDED = 5  # the field's few-shot protocols: so many samples of a new class
 TURNS = 4  # ours: a quarter is small at a time, as on average over the sessions of those protocols (23 %)
 ROUNDS = 2  # ours: with other quarters and other samples; one spreads the choice half as much again
@@ -73,7 +74,8 @@ def decided(state: GBMState, samples: Mapping[Label, PackedBits]) -> GBMState:
         return state
     parts = split(samples, state.seed)
     n = parts.n_held
-    if what.temperature and n < ENOUGH and len(samples) > 1 and can_wait(head):  # one class alone is never mistaken
+    small = n < ENOUGH and sum(map(len, samples.values())) <= FOLDED
+    if what.temperature and small and len(samples) > 1 and can_wait(head):  # one class alone is never mistaken
         state, what = with_few_held_out(state, samples), what._replace(temperature=False)
     what = Open(
         what.options and n >= ENOUGH, what.few_options, what.temperature and n >= FEW, what.familiar and n >= NEEDED
