@@ -231,14 +231,16 @@ def test_memories_changed_by_their_owner_do_not_change_an_answer_to_come():
 
 @pytest.mark.parametrize("head", ["closed_form", "bayes", Replay(epochs=1, min_steps=2)])
 def test_a_reloaded_state_goes_on_as_if_uninterrupted(head):
-    state = singly(empty(head=head).learned({c: draw(c, 50) for c in range(2)}), {0: draw(0, 2, 1), 3: draw(3, 3)})
+    first = {0: draw(0, 50), 1: draw(1, 30)}  # the second is small: it keeps its past
+    state = singly(empty(head=head).learned(first), {0: draw(0, 2, 1), 1: draw(1, 5, 1), 3: draw(3, 3)})
     memory, content, tensors = state_content(state)
     loaded = state_from_content(
         BinaryMemory.from_content(memory, tensors, "here"), content, tensors, state.options, computed(state.head)
     )
-    more = {3: draw(3, 3 if isinstance(head, Replay) else 40, 2), 0: draw(0, 2, 2)}
+    more = {3: draw(3, 3 if isinstance(head, Replay) else 40, 2), 0: draw(0, 2, 2), 1: draw(1, 4, 2)}  # 30 x 1.25 < 39
     one, two = singly(state, more), singly(loaded, more)
-    assert one.memory.in_motion == two.memory.in_motion == (0, 3)
+    assert one.memory.in_motion == two.memory.in_motion == (0, 1, 3)
+    assert len(two.memory.motion(1).kept) == 9
     (_, _, first), (_, _, second) = state_content(one), state_content(two)
     assert first.keys() == second.keys()
     for name in first:

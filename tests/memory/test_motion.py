@@ -133,13 +133,19 @@ def test_samples_that_version_0_2_0_kept_are_kept_and_it_finds_none_in_files_of_
     rows = np.random.default_rng(3).integers(0, 256, (71, 3), dtype=np.uint8) & np.array([255, 255, 31], np.uint8)
     added = ("samples", "samples_sizes", "past_sizes", "past_weights", "past_codes")
     old = {name: tensor for name, tensor in tensors.items() if name.removeprefix("motion.") not in added}
-    old |= {"motion.kept": rows, "motion.kept_sizes": np.array([71], np.uint32), "motion.drawn": np.array([20], np.uint32)}
+    old |= {
+        "motion.kept": rows,
+        "motion.kept_sizes": np.array([71], np.uint32),
+        "motion.drawn": np.array([20], np.uint32),
+    }
     held = BinaryMemory.from_content(content, old, "the file").motion("mug")
     assert held is not None
     assert held.past is None
     assert np.array_equal(held.kept.data[:, :3], rows)
     with pytest.raises(FileFormatError, match="neither all nor none"):
-        BinaryMemory.from_content(content, {**old, "motion.kept": rows[:9], "motion.kept_sizes": np.array([9], np.uint32)}, "")
+        BinaryMemory.from_content(
+            content, {**old, "motion.kept": rows[:9], "motion.kept_sizes": np.array([9], np.uint32)}, ""
+        )
 
 
 def test_what_was_changed_is_at_rest_or_gone_and_the_rest_stays_in_motion():

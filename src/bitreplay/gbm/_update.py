@@ -26,7 +26,7 @@ from bitreplay.mixture import EMOptions, Mixture, fit_mixtures, join_mixtures, o
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 
-# Ours: benchmarks/stream.py --only choices.
+# Ours: benchmarks/stream_choices.py.
 GROWTH = 1.25  # of a class between two fits
 SMALL = 2  # times the samples that K prototypes need: a class that has more when it begins to move keeps none
 KEPT = 4  # times as many are kept at most

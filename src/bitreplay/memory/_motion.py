@@ -40,7 +40,7 @@ class Past:
 
     @property
     def bits(self) -> int:
-        """q."""
+        """Bits per value, q."""
         return FLOAT if self.codes.dtype == np.float32 else self.codes.shape[1]
 
     @property

@@ -1,10 +1,10 @@
 """Fits mixtures to a past and further samples, **bits → memory**: of the past's samples, only their mixture is left.
 
-Pseudo-exemplars in their stead would be samples with noise of their own, and what is fitted to them loses with every
-fit. Here the past has a say with its prototypes themselves. The further samples are fitted alone, and the prototypes of
-both are joined pairwise, those that belong together first. Then a few steps of EM let everything find its place, where a
-prototype of the past counts as that many samples which are all alike: it is their mean (Vasconcelos and Lippman,
-"Learning mixture hierarchies", NIPS 1998).
+Pseudo-exemplars in their stead would bring noise of their own, and a fit to them costs more than it gains. Here the
+past has a say with its prototypes themselves. The further samples are fitted alone, to more prototypes than there may
+be, and the prototypes of both are joined pairwise, those that belong together first. A few steps of EM follow, in which
+a prototype of the past stands for as many samples as it had: it is their mean (as in Vasconcelos and Lippman, "Learning
+mixture hierarchies", NIPS 1998).
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._reduce import combine
 from bitreplay.mixture._run import Floats
 
-# Ours: benchmarks/stream.py --only choices.
-FINER = 2  # times as many prototypes as usual of the samples alone, of half as many samples each: joining leaves the best
-STEPS = 4  # of EM in the end
+FINER = 2  # ours: benchmarks/stream_choices.py: times as many prototypes of the samples alone, of half as many samples
+STEPS = 4  # ours: as above; of EM
 NONE = 1e-9  # of a sample: a prototype that is left with none stays where it is
 
 

@@ -42,12 +42,12 @@ def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
     for i in range(len(weights)):
         costs[i, i + 1 :] = _costs(i, slice(i + 1, None), prototypes, weights, entropies)
     while len(weights) > n_components:
-        i, j = np.unravel_index(np.argmin(costs), costs.shape)
+        i, j = divmod(int(np.argmin(costs)), len(weights))
         total = weights[i] + weights[j]
         prototypes[i] = (weights[i] * prototypes[i] + weights[j] * prototypes[j]) / total
         weights[i], entropies[i] = total, _entropy(prototypes[i])
-        prototypes, weights, entropies, costs = (np.delete(a, j, axis=0) for a in (prototypes, weights, entropies, costs))
-        costs = np.delete(costs, j, axis=1)
+        prototypes, weights, entropies = (np.delete(a, j, axis=0) for a in (prototypes, weights, entropies))
+        costs = np.delete(np.delete(costs, j, axis=0), j, axis=1)
         costs[:i, i] = _costs(i, slice(i), prototypes, weights, entropies)
         costs[i, i + 1 :] = _costs(i, slice(i + 1, None), prototypes, weights, entropies)
     return Mixture(prototypes.astype(np.float32), weights / weights.sum(), count)
@@ -58,7 +58,7 @@ def _entropy(prototypes: Floats) -> Floats:
     return np.asarray((entr(prototypes) + entr(1 - prototypes)).sum(axis=-1))
 
 
-def _costs(i: np.intp | int, others: slice, prototypes: Floats, weights: Floats, entropies: Floats) -> Floats:
+def _costs(i: int, others: slice, prototypes: Floats, weights: Floats, entropies: Floats) -> Floats:
     """Expected log-likelihood that is lost when prototype `i` and each of the others become one."""
     total = weights[i] + weights[others]
     means = (weights[i] * prototypes[i] + weights[others, None] * prototypes[others]) / total[:, None]
