@@ -28,14 +28,15 @@ VARIATIONS = {
     "SMALL = 0": {UPDATE + "SMALL": 0},
     "SMALL = 100": {UPDATE + "SMALL": 100},
     "FINER = 1": {JOIN + "FINER": 1},
-    "FINER = 3": {JOIN + "FINER": 3},
+    "FINER = 2": {JOIN + "FINER": 2},
+    "FINER = 4": {JOIN + "FINER": 4},
     "STEPS = 0": {JOIN + "STEPS": 0},
     "STEPS = 10": {JOIN + "STEPS": 10},
 }
-ALL = tuple(VARIATIONS)
+ALL, FINER = tuple(VARIATIONS), ("FINER = 1", "FINER = 2", "FINER = 4")
 CASES = (  # samples at first, sizes, new classes, what is varied
     (20, (25, 30, 40, 60, 80, 100), False, tuple(name for name in ALL if name not in ("KEPT = 8", "SMALL = 100"))),
-    (5, (10, 20, 40, 60, 80, 100), False, ("as it is", "GROWTH = 1.5", "FINER = 1", "FINER = 3", "STEPS = 0")),
+    (5, (10, 20, 40, 60, 80, 100), False, ("as it is", "GROWTH = 1.5", *FINER, "STEPS = 0")),
     (50, (60, 75, 100, 150, 250, 400), False, tuple(name for name in ALL if name != "SMALL = 100")),
     (100, (120, 150, 200, 400), False, ("as it is", "SMALL = 100")),
     (200, (220, 250, 300, 400), False, ("as it is", "SMALL = 100")),

@@ -21,7 +21,7 @@ from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._reduce import combine
 from bitreplay.mixture._run import Floats
 
-FINER = 2  # ours: benchmarks/stream_choices.py: times as many prototypes of the samples alone, of half as many samples
+FINER = 3  # ours: benchmarks/stream_choices.py; times as many prototypes of the samples alone, of a third as many each
 STEPS = 4  # ours: as above; of EM
 NONE = 1e-9  # of a sample: a prototype that is left with none stays where it is
 

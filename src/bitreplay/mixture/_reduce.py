@@ -1,7 +1,8 @@
 """Joins mixtures of one class into one with a given number of prototypes, without any sample.
 
-Used when both sides of a merge know a class. Components are joined pairwise, the cheapest pair first, where the cost of
-a pair is the loss of expected log-likelihood when both are replaced by their weighted mean.
+Used when both sides of a merge know a class, and when a class with a past gets more samples (`_join`). Components are
+joined pairwise, the cheapest pair first, where the cost of a pair is the loss of expected log-likelihood when both are
+replaced by their weighted mean.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import entr
 
 from bitreplay.errors import InputError
 from bitreplay.mixture._fit import Mixture
 from bitreplay.mixture._run import Floats
+
+TINY = 1e-300  # 0 log 0 is 0; NumPy's logarithm is quicker than functions that know
 
 
 def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
@@ -55,7 +57,9 @@ def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
 
 def _entropy(prototypes: Floats) -> Floats:
     """Entropy in nats of the bits drawn from each prototype."""
-    return np.asarray((entr(prototypes) + entr(1 - prototypes)).sum(axis=-1))
+    zeros = 1 - prototypes
+    terms = prototypes * np.log(np.maximum(prototypes, TINY)) + zeros * np.log(np.maximum(zeros, TINY))
+    return np.asarray(-terms.sum(axis=-1))
 
 
 def _costs(i: int, others: slice, prototypes: Floats, weights: Floats, entropies: Floats) -> Floats:
