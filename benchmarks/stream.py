@@ -183,6 +183,7 @@ FORMS: dict[str, Callable[[Problem, int], Curve]] = {
     "buffer of 25, refit": lambda problem, q: singly(problem, q, "refit", 25),
     "refit": lambda problem, q: singly(problem, q, "refit"),
 }
+FORMS_SHOWN = ("online (16 bits)",)  # other than with 50 samples and q = 3
 LEARNERS_SHOWN = ("GBM", "StreamingLDA", "NearestMean", "LatentReplay:epochs=1,min_steps=10")
 PARTS = ("known", "growing", "noise", "learners", "times")
 GROWING = (  # samples at first, sizes, new classes
@@ -365,7 +366,7 @@ def main() -> None:
                 print(line, file=file, flush=True)
 
         words = " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
-        about = "2 shared and busy cores of an AMD EPYC; features of a pretrained EfficientNet-Lite0"
+        about = "2 shared and busy cores of an Intel Xeon; features of a pretrained EfficientNet-Lite0"
         write(f"# python benchmarks/stream.py {words}   ({datetime.date.today()}, {about})")
 
         def problems(n_first: int, n_more: int, *, new: bool = False) -> list[Problem]:
@@ -374,7 +375,7 @@ def main() -> None:
         if "known" in asked.only:
             for n, q in ((50, 3), (50, 8), (200, 3)):
                 title = f"known: 20 x {n} samples, then 1,000 single ones"
-                table(title, problems(n, 50), q, tuple(asked.forms) if n == 50 else ("online (16 bits)",), write)
+                table(title, problems(n, 50), q, tuple(asked.forms if (n, q) == (50, 3) else FORMS_SHOWN), write)
         if "growing" in asked.only:
             for n_first, sizes, new in GROWING:
                 title = f"growing: 20 x {n_first} samples, then {'20 new classes, ' if new else ''}one at a time"
