@@ -1,4 +1,4 @@
-"""Write docs/results.md, and our table in REPRODUCIBILITY.md, from the JSON files in results: nothing is typed by hand.
+"""Write docs/results.md, and our tables in REPRODUCIBILITY.md, from JSON files in results: nothing is typed by hand.
 
 `results/comparisons` holds the output of `bitreplay compare --results`, `results/experiments` that of `bitreplay
 reproduce --results`.
@@ -31,6 +31,7 @@ FIGURE = ROOT / "docs" / "images" / "results.svg"
 PUBLISHED = ROOT / "REPRODUCIBILITY.md"
 MAIN_TABLE = COMPARISONS / "table-1-cpu.json"
 BEGIN, END = "<!-- written by benchmarks/results_page.py: begin -->", "<!-- end -->"
+FULL_BEGIN, FULL_END = "<!-- written by benchmarks/results_page.py: full scale, begin -->", "<!-- full scale, end -->"
 
 HEAD = """# Results
 """
@@ -54,7 +55,7 @@ stand on different networks, and that of their difference where they share one. 
 measured are inconclusive.
 
 Options are chosen on held-out training samples of task 0 (docs/guide.md lists them, `results/choices` has the
-measurements). The exception is TrainableGBM, see REPRODUCIBILITY.md.
+measurements). The exception are defaults of TrainableGBM, see REPRODUCIBILITY.md.
 """
 EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and marked. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
@@ -141,6 +142,29 @@ def published_table(content: dict[str, Any]) -> list[str]:
     reached = [f"{100 * sum(still) / len(still):.1f}", f"{100 * still[-1]:.1f}"]
     lines.append(line([f"**{STOPPED}**", "-", reached[0], "-", "", "-", "-", "0.0", reached[1], "0 bit"]))
     return [*lines, "", where(content)]
+
+
+def full_table(one: Measured) -> list[str]:
+    """Table 1 at full scale: what every method reached, on which classes, and how far from stopping after task 0."""
+    [table] = [table for table in one.tables if table.name.startswith("methods")]
+    lines = [
+        "| method | average | final | init | past | new | over stopping (95 %) | memory |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    seeds = set()
+    for row in table.shown():
+        cells = dict(zip(table.columns, row, strict=True))
+        seeds.add(cells["seeds"])
+        values = [spread(cells[name], cells[f"± {name}"]) for name in ("average", "final")]
+        values += [cells[name] for name in ("init", "past", "new")]
+        values += [spread(cells["over stopping"], cells["95 %, ± over stopping"]), cells["memory"]]
+        lines.append(line([f"**{row[0]}**" if row[0] == STOPPED else row[0], *values]))
+    return [*lines, "", f"{' or '.join(sorted(seeds))} seeds; {one.machine}; bitreplay {one.version}; {one.date}."]
+
+
+def spread(value: str, error: str) -> str:
+    """A number with its spread, if it has one."""
+    return value if error == "-" else f"{value} ± {error}"
 
 
 def stopping(content: dict[str, Any]) -> list[float]:
@@ -252,10 +276,16 @@ def main() -> None:
     PAGE.write_text("\n\n".join(part.rstrip() for part in parts) + "\n", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(found)} comparisons, {len(measured)} experiments")
     if MAIN_TABLE.exists():
-        before, _, rest = PUBLISHED.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        table = "\n".join(published_table(json.loads(MAIN_TABLE.read_text(encoding="utf-8"))))
-        PUBLISHED.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        write_between(BEGIN, END, published_table(json.loads(MAIN_TABLE.read_text(encoding="utf-8"))))
+    if full := [one for one in measured if (one.name, one.scale) == ("table-1", "full")]:
+        write_between(FULL_BEGIN, FULL_END, full_table(full[0]))
+
+
+def write_between(begin: str, end: str, lines: Sequence[str]) -> None:
+    """Replace what stands between two marks in REPRODUCIBILITY.md."""
+    before, _, rest = PUBLISHED.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    PUBLISHED.write_text("\n\n".join([before + begin, "\n".join(lines), end + after]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from bitreplay.evaluation import Provenance
-from bitreplay.experiments import read_outcome, write_outcome
+from bitreplay.evaluation import Provenance, RunResult
+from bitreplay.experiments import Outcome, read_outcome, write_outcome
+from bitreplay.experiments._difference import Difference
+from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._page import VERDICTS
+from bitreplay.experiments._stopped import STOPPED
 from bitreplay.report import write_summary
+from tests.experiments.histories import method
 from tests.experiments.outcomes import an_experiment, outcome
 from tests.report.examples import comparison
 from tests.report.test_summary import made_by
@@ -87,6 +91,30 @@ def test_the_committed_results_are_read(script):
             assert (claim.paper, claim.measured) == (written["paper"], written["measured"])
             assert claim.holds is written.get("holds", claim.holds)  # 0.1.0 wrote what was decided
         assert f"bitreplay {one.version}; {one.date}." in script.experiment(one)
+
+
+def test_table_1_at_full_scale_has_a_table_of_its_own(script, tmp_path):
+    (tmp_path / "comparisons").mkdir()
+    (tmp_path / "README.md").write_text(f"before\n\n{script.FULL_BEGIN}\n\nold\n\n{script.FULL_END}\n\nafter\n")
+    tuned = enumerate(method("FullFineTuning", [0.8, 0.6], [0.7, 0.5], learner="FullFineTuning").histories)
+    runs = [RunResult(name, seed, one) for seed, one in tuned for name in ("FullFineTuning", STOPPED)]
+    runs += [RunResult("FullJoint", 0, method("FullJoint", 0.9).histories[0])]
+    table = methods_table(runs, "methods-0", "", None, {"FullFineTuning": Difference([0.03, 0.05])})
+    wanted = {"scale": "full", "seeds": [0, 1], "seconds": 1.0}
+    one = write_outcome(tmp_path / "made", "table-1", an_experiment(), Outcome([table]), **wanted)
+    (tmp_path / "experiments" / "full").mkdir(parents=True)
+    (one.folder / "outcome.json").rename(tmp_path / "experiments" / "full" / "table-1.json")
+    script.main()
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "old" not in page
+    assert page.startswith("before\n")
+    assert page.endswith("\nafter\n")
+    margin = 100 * Difference([0.03, 0.05]).margin
+    assert f"| FullFineTuning | 65.0 ± 7.1 | 55.0 ± 7.1 | 55.0 | - | 55.0 | 4.0 ± {margin:.1f} | 0 bit |" in page
+    assert "| FullJoint | - | 90.0 | - | - | - | - | 0 bit |" in page
+    assert f"| **{STOPPED}** | " in page
+    assert "1 or 2 seeds; " in page
+    assert "with a ResNet-18 of width 32" in (tmp_path / "results.md").read_text(encoding="utf-8")
 
 
 def test_what_was_measured_at_full_scale_comes_first(script, tmp_path):

@@ -73,8 +73,8 @@ def followed(memory: BinaryMemory, cleared: Rates, added: Rates) -> BinaryMemory
 class TrainableGBM(FineTunedLearner):
     """A generative binary memory on a trainable backbone: K * D * q * n_c bits are stored.
 
-    Task 0 is the training that a frozen encoder gets, from the cache if there was one with the same training seed; all
-    options of the training below are those of the later tasks.
+    Task 0 is the training of a frozen encoder, from the cache if it was trained before: GBM and TrainableGBM begin with
+    the same network. Options of the training are those of later tasks.
 
     Parameters
     ----------
@@ -94,8 +94,9 @@ class TrainableGBM(FineTunedLearner):
         With SGD, the learning rate should be given too: that of Adam is by far too low for it.
     keep_statistics : bool
         Normalise by the statistics of task 0 instead of those of each batch.
-    epochs : int, optional
-        Passes over the samples of each later task; by default as in the preset.
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, which the preset alone sets here, and of each later task; by default as in
+        the preset.
     batch_size : int, optional
         Images per step, to which pseudo-exemplars of the old classes are added; by default as in the preset.
 
