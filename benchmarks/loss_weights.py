@@ -33,7 +33,7 @@ FORMS = {  # rows of the table, and the forms that each may take
     "LUCIR": ("LUCIR",),
     "EWC": ("EWC",),
     "EWC:outputs=all": ("EWC:outputs=all",),
-    "TrainableGBM": ("TrainableGBM", "TrainableGBM:keep_statistics=false", SGD, f"{SGD},keep_statistics=false"),
+    "TrainableGBM": ("TrainableGBM", "TrainableGBM:keep_statistics=false", SGD),
     "PASS": ("PASS",),
     "IL2A": ("IL2A",),
 }
@@ -92,7 +92,7 @@ def choose(row: str, forms: Sequence[str], setting: Setting, output: Path) -> st
         [measured[learner]] = gather([run.result()])
         return measured[learner].measure(metrics.average).mean
 
-    print(f"\n{row:94s} factor average  final   init    new  against the first")
+    print(f"\n{row:76s} factor average  final   init    new  against the first")
     reached: dict[str, float] = {}
     for form in forms:
         found = tried(lambda factor, form=form: average(weighted(form, factor)))
@@ -110,7 +110,7 @@ def line(learner: str, factor: float, measured: Mapping[str, MethodRuns], first:
     values = [metrics.average(history), metrics.final(history), groups.init[-1], groups.new[-1]]
     gain = difference(measured[learner], first)
     told = "" if measured[learner] is first else f"{100 * gain.mean:+7.2f} ± {100 * gain.test_error:.2f}"
-    return f"{learner:94s} {factor:6g} " + " ".join(f"{100 * value:6.2f}" for value in values) + f"  {told}"
+    return f"{learner:76s} {factor:6g} " + " ".join(f"{100 * value:6.2f}" for value in values) + f"  {told}"
 
 
 def main(output: Path = Path("runs/weights"), only: list[str] | None = None) -> None:
