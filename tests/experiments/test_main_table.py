@@ -40,7 +40,8 @@ def test_the_table_in_miniature(small_request):
 def test_at_full_scale_every_seed_has_networks_of_its_own_and_joint_training_only_the_end(small_request, monkeypatch):
     monkeypatch.setattr(_main_runs, "CHOSEN", {"EWC": "EWC:strength=50"})
     runs = []
-    small = small_request(seeds=(0, 1), tasks=2, classes=6, base=2, increment=None)
+    short = {"epochs": 1, "ste_epochs": 1}
+    small = small_request(seeds=(0, 1), tasks=2, classes=6, base=2, increment=None, training=short)
     request = replace(small, scale="full", on_run=runs.append)
     learners = ["FullFineTuning", "FullJoint", "LUCIR", "EWC", "EWC:strength=50", "PASS", "FeTrIL", ONE, EIGHT]
     outcome = main_table(request, [*learners, "FineTuning"])

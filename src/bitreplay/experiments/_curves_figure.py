@@ -40,7 +40,7 @@ GAP, PRIORITY = 0.045, 0.06  # sec. 4.2: between past and new classes (relative)
 FULL, NEARLY = 0.99, 0.9  # ours: what rounds to 100 %, and the share of tasks that is nearly always
 REMARKS = (
     "FeTrIL, NearestMean, FineTuning and Joint use the same frozen network, the last two as bounds; other methods of "
-    "the paper's figure train the whole network: table-1 compares them.",
+    "the paper's figure train the whole network: table-1 compares them, and draws their curves.",
     "Past is undefined until there are tasks between task 0 and the newest: gaps are means over the states from the "
     "second increment on. Task 0 is not counted, because G is trained on real samples only and K has no effect.",
     "Training accuracy is measured on the batches during training and averaged over the epoch; training curves show "
