@@ -22,6 +22,7 @@ from PIL import Image
 
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay.evaluation import made_in_words
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._loss_weights import weighted
 from bitreplay.experiments._main_runs import SETTING
@@ -81,10 +82,9 @@ def best_factor(found: Mapping[float, float]) -> float:
     return max(found, key=lambda factor: (found[factor], -abs(np.log(factor))))
 
 
-def choose(row: str, forms: Sequence[str], setting: Setting, output: Path) -> str:
-    """Print what all forms of a row reach with all factors, and return the best as a learner."""
+def choose(row: str, forms: Sequence[str], setting: Setting, output: Path, measured: dict[str, MethodRuns]) -> str:
+    """Print what all forms of a row reach with all factors, and return the best as a learner; add to `measured`."""
     prepared = Prepared(setting)
-    measured: dict[str, MethodRuns] = {}
 
     def average(learner: str) -> float:
         print(f"{learner} ...", file=sys.stderr, flush=True)
@@ -128,9 +128,12 @@ def main(output: Path = Path("runs/weights"), only: list[str] | None = None) -> 
     setting = Setting(str(images), sizes=SIZES, order=None, encoder=whole["encoder"], preset=whole["preset"])
     print("Accuracy (%) on held-out training samples of task 0, which come as 15 + 2 x 5 classes; ± the standard error")
     print("that the held-out samples give the difference. A factor of 1: the authors' weights.")
-    chosen = {row: choose(row, FORMS[row], setting, output) for row in only or FORMS}
-    print("\nchosen:")
-    print("\n".join(f'    "{row}": "{learner}",' for row, learner in chosen.items()))
+    measured: dict[str, MethodRuns] = {}
+    chosen = {row: choose(row, FORMS[row], setting, output, measured) for row in only or FORMS}
+    print("\nchosen, where that is not the row itself (CHOSEN in src/bitreplay/experiments/_loss_weights.py):")
+    print("\n".join(f'    "{row}": "{learner}",' for row, learner in chosen.items() if learner != row))
+    made = made_in_words([history for method in measured.values() for history in method.histories])
+    print(f"\n{made['machine']}; bitreplay {made['version']}; {made['date']}")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ class TrainingContext:
             seed=self.training_seed,
             accelerator=self.device,
             precision=self.precision,
-            progress=sys.stderr.isatty(),  # as the trainings of later tasks
+            progress=sys.stdout.isatty(),  # where its bar is drawn
         )
 
     def torch_device(self) -> torch.device:
