@@ -25,6 +25,7 @@ from bitreplay.experiments._memory_figure import FIGURE_6
 from bitreplay.experiments._motivation import FIGURE_1
 from bitreplay.experiments._networks import about_network as about_network
 from bitreplay.experiments._networks import missing_seconds as missing_seconds
+from bitreplay.experiments._networks import networks_table as networks_table
 from bitreplay.experiments._page import MANY as MANY
 from bitreplay.experiments._page import VERDICTS as VERDICTS
 from bitreplay.experiments._page import experiments_page as experiments_page
