@@ -35,6 +35,7 @@ BINARY: Mapping[Scale, Mapping[str, Any]] = {  # fully binary; the paper does no
     "cpu": {"dataset": "cifar100", "tasks": 10, "encoder": "binary_vgg"},
     **dict.fromkeys(("full", "paper"), {**PAPER, "encoder": "binary_vgg", "preset": "full_binary"}),
 }
+BINARY_NETWORKS = ({"encoder": "binary_vgg", "preset": "full_binary"},)  # of an experiment at full scale
 OTHER_PHASES = ("straight_through", "binarized", "continued")  # any of them is a network's last
 
 
@@ -54,13 +55,14 @@ def fits(request: Request, **binarizer: Any) -> bool:
     """Whether the network given, if there is one, was trained with a binarizer of these options: `p`, `f`, its kind."""
     if request.network is None:
         return True
-    own = TrainedNetwork.load(request.network).binarizer
-    trained_with: dict[str, Any] = {"binarizer": "none" if own is None else own.kind}
-    if isinstance(own, Thermometer):
-        trained_with["p"] = own.p
-    elif isinstance(own, Heaviside):
-        trained_with["f"] = own.f
+    trained_with = _trained_with(TrainedNetwork.load(request.network))
     return all(trained_with.get(option) == value for option, value in binarizer.items())
+
+
+def _trained_with(network: TrainedNetwork) -> dict[str, Any]:
+    own = network.binarizer
+    sizes = {"p": own.p} if isinstance(own, Thermometer) else {"f": own.f} if isinstance(own, Heaviside) else {}
+    return {"binarizer": "none" if own is None else own.kind, **sizes}
 
 
 def about_network(request: Request) -> list[str]:
@@ -74,11 +76,11 @@ def about_network(request: Request) -> list[str]:
 
 
 def networks_table(request: Request, networks: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """What the networks of an experiment at full scale reach on task 0: the one given, or all those of its own.
+    """What the networks of an experiment reach on task 0: the one given or, at full scale, all those of its own.
 
     A network that nobody has trained, because the experiment did not need it after all, is not among them.
     """
-    if request.scale != "full" or not networks:
+    if not networks or (request.scale != "full" and request.network is None):
         return []
     if request.network is not None:
         found = [TrainedNetwork.load(request.network)]
@@ -98,11 +100,11 @@ def _is_trained(setting: Setting) -> bool:
 
 def _in_words(network: TrainedNetwork) -> str:
     """Data, classes, backbone and what it was trained with."""
-    own, how = network.binarizer, network.description
-    size = f" ({own.extra_repr()})" if own is not None and own.extra_repr() else ""
-    words = "no binarizer" if own is None else f"{own.kind}{size}"
-    longer = ", trained for as long" if how.get("phase") == "continued" else ""
-    return f"{how.get('dataset', '')}, {len(network.classes)} classes, {network.backbone_name}, {words}{longer}"
+    how, (kind, *sizes) = network.description, _trained_with(network).items()
+    with_what = "no binarizer" if kind[1] == "none" else ", ".join([kind[1], *(f"{name} = {n}" for name, n in sizes)])
+    words = [f"{len(network.classes)} classes", network.backbone_name, with_what]
+    words += ["trained for as long"] if how.get("phase") == "continued" else []
+    return ", ".join([how["dataset"], *words] if "dataset" in how else words)
 
 
 def _reached(network: TrainedNetwork) -> list[Cell]:
