@@ -16,6 +16,7 @@ from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Experiment, Outcome, Request, Table
+from bitreplay.experiments._networks import NETWORK, TINY
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import Setting
 from bitreplay.training import TrainedNetwork
@@ -80,7 +81,7 @@ def few_shot(dataset: Dataset, encoder: Encoder, request: Request) -> Outcome:
         own = {"dataset": dataset, "base": first, "increment": SESSIONS[dataset], "samples_per_class": 5}
         own["encoder"] = str(given)
     elif encoder == "resnet18":
-        own["preset"] = request.scale
+        own["preset"] = (TINY if dataset == "tiny_imagenet" else NETWORK)[request.scale]["preset"]
     setting = Setting(**{**own, **request.setting})
     pretrained = given is None and not setting.trains
     fewer = {} if request.seeds or request.scale == "paper" else FEWER[dataset]
@@ -133,9 +134,9 @@ def _leads(methods: Sequence[MethodRuns]) -> Table:
         lead = difference(_at(ours, other.seeds), other, metrics.harmonic_mean)
         rows.append([other.name, lead.mean, lead.mean - lead.margin, lead.mean + lead.margin])
     columns = ["method", "lead", "at least", "at most"]
+    noises = "draws and test samples" if "pretrained" in ours.histories[0].notes else "draws, test samples and networks"
     title = (
-        f"Lead of {ours.name} in the harmonic mean on the same draws, in points, with its 95 % interval over draws and "
-        "test samples"
+        f"Lead of {ours.name} in the harmonic mean on the same draws, in points, with its 95 % interval over {noises}"
     )
     return Table("leads", title, columns, rows, percent=columns[1:])
 
@@ -150,6 +151,7 @@ LONG = "two hours on one core, after the features"
 TRAINED = "as long as the network's training, and then as on pretrained features"
 SHOWS = "What becomes of classes with five samples, and of those that were there before?"
 DATA: dict[Dataset, tuple[str, str]] = {"cifar100": ("", "CIFAR-100"), "tiny_imagenet": ("-tiny", "TinyImageNet")}
+PRESETS = {"cifar100": "full", "tiny_imagenet": "full_tiny"}  # of the networks at full scale
 FEW_SHOT = {
     f"few-shot{suffix}": Experiment(
         title=f"Few-shot protocol on {name}, pretrained encoder",
@@ -164,7 +166,7 @@ FEW_SHOT = {
         shows=SHOWS,
         duration=dict.fromkeys(("cpu", "full", "paper"), TRAINED),
         run=partial(few_shot, dataset, "resnet18"),
-        networks=({"dataset": dataset, "protocol": "few-shot", "tasks": None},),
+        networks=({"dataset": dataset, "preset": PRESETS[dataset], "protocol": "few-shot", "tasks": None},),
     )
     for dataset, (suffix, name) in DATA.items()
 }

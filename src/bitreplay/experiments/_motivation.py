@@ -39,6 +39,7 @@ REMARKS = (
     "Log-likelihoods are those of test samples, in nats per sample; prototypes are fitted to training samples and "
     "smoothed by half a sample each way, because a bit that was never set in training may be set in a test sample.",
     "A flip rate is the probability that two samples of a class differ in a bit: 2 f (1 - f) for a frequency f.",
+    "Intervals are over bits or classes; how much another training of the network changes these measures is not known.",
 )
 
 

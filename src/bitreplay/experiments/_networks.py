@@ -86,14 +86,15 @@ def networks_table(request: Request, networks: Sequence[Mapping[str, Any]]) -> l
         found = [TrainedNetwork.load(request.network)]
     else:
         settings = _settings(request, networks)
-        found = [setting.trained(setting.scenario(), progress=False) for setting in settings if _is_trained(setting)]
+        found = [setting.trained(setting.scenario(), progress=False) for setting in settings if is_trained(setting)]
     columns = ["network", "trained without", "binarizer added", "trained with"]
     rows = [[_in_words(network), *_reached(network)] for network in found]
     title = "Test accuracy of the networks on task 0: without a binarizer, when it is only added, when trained with it"
     return [Table("networks", title, columns, rows, percent=columns[1:])]
 
 
-def _is_trained(setting: Setting) -> bool:
+def is_trained(setting: Setting) -> bool:
+    """Whether the network of a setting is in the cache."""
     task = setting.scenario()[0]
     return not untrained_phases(task, setting.encoder_name, setting.training_options, **setting.how_trained())
 
