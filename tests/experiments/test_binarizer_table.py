@@ -64,7 +64,8 @@ def test_verdicts_follow_from_the_numbers(thermometer, heaviside, initial, verdi
 def test_at_full_scale_networks_for_one_claim_only_are_left_out_unless_trained(small_request):
     request = replace(small_request(tasks=1, training={"epochs": 1, "ste_epochs": 1}), scale="full")
     outcome = binarizer_table(request)
-    assert [row[0] for row in outcome.tables[0].rows] == ["GBM^T, p = 1", "GBM^T, p = 2", "GBM^H, f = 2", "GBM^T, p = 4"]
+    rows = [row[0] for row in outcome.tables[0].rows]
+    assert rows == ["GBM^T, p = 1", "GBM^T, p = 2", "GBM^H, f = 2", "GBM^T, p = 4"]
     assert "heaviside, f = 1; heaviside, f = 4" in outcome.remarks[-1]
     assert outcome.claims[0].measured.startswith("p = f = 2: ")
     assert outcome.claims[3].holds is None

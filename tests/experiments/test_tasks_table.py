@@ -23,7 +23,6 @@ from bitreplay.experiments._tasks_table import (
 )
 from tests.experiments.histories import SAMPLES, method
 
-
 SMALL = ("FeCAM", "NearestMean", "Joint")  # learners that no claim is about, for a miniature
 THREE = {1: {"sizes": [4, 4]}, 2: {"sizes": [4, 2, 2]}, 4: {"tasks": 4}}
 

@@ -34,8 +34,8 @@ REMARKS = (
 )
 OPTIONAL = [("heaviside", 1), ("heaviside", 4)]  # ours: at full scale hours of training each, for one claim
 LEFT_OUT = (
-    "Left out, as their networks have not been trained: {cases}. `bitreplay train --dataset cifar100 --tasks 10 --encoder "
-    "resnet18 --preset full --binarizer heaviside --f 1` (or 4) does, and this experiment then includes them."
+    "Left out, as their networks have not been trained: {cases}. `bitreplay train --dataset cifar100 --tasks 10 "
+    "--encoder resnet18 --preset full --binarizer heaviside --f 1` (or 4) does, and this experiment then includes them."
 )
 CPU_REMARK = "At cpu scale the network is slim and trained for few epochs; D is four times smaller than the paper's."
 

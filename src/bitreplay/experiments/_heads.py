@@ -1,5 +1,6 @@
-"""Beyond the paper: heads in closed form, by the mixtures' posterior and with a hidden layer against SGD replay, over K,
-q and p.
+"""Beyond the paper: heads in closed form, by the mixtures' posterior and with a hidden layer against SGD replay.
+
+All of them on the same memories, over K, q and p.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ EXEMPLARS = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # E: "ranging from 1 to 500"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32)  # q of K = 1: "from 1 to 32"
 PROTOTYPES = (1, 2, 4, 8, 16)  # K of q = 8: "from 1 to 16"
 SEEDS = [0, 1, 2]
-# At cpu and full scale 2 epochs, which reach what 5 do (results/choices/replay_options_cifar100.txt), and a linear G,
-# whose rate was chosen for LR and GBM alike on held-out samples of task 0 (results/choices/replay_rates_binary_vgg.txt).
+# But for paper scale, 2 epochs, which reach what 5 do (results/choices/replay_options_cifar100.txt), and a linear G,
+# its rate chosen for LR and GBM alike on held-out samples of task 0 (results/choices/replay_rates_binary_vgg.txt).
 REPLAY = {"paper": ",architecture=binary"}
 QUICK = ",epochs=2,learning_rate=0.003"
 SERIES = {  # with the letter of what varies
@@ -41,8 +41,8 @@ NAMED = {  # values shown next to their points, and where
     "K": {16: ABOVE},
 }
 LINEAR = (
-    "G is a linear layer of 32-bit weights, trained for 2 epochs per task; the paper's G is binary. LR and GBM train it "
-    "in the same way."
+    "G is a linear layer of 32-bit weights, trained for 2 epochs per task; the paper's G is binary. LR and GBM train "
+    "it in the same way."
 )
 TRAINED: dict[Scale, str] = {
     "cpu": f"The network is trained for 20 epochs (preset cpu_binary). {LINEAR}",

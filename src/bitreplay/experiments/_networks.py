@@ -31,11 +31,12 @@ TINY: Mapping[Scale, Mapping[str, Any]] = {  # for TinyImageNet, of which a fift
     **NETWORK,
     "full": {**FULL, "preset": "full_tiny"},
 }
+BINARY_NETWORKS = ({"encoder": "binary_vgg", "preset": "full_binary"},)  # of an experiment at full scale
 BINARY: Mapping[Scale, Mapping[str, Any]] = {  # fully binary; the paper does not say how it trains it
     "cpu": {"dataset": "cifar100", "tasks": 10, "encoder": "binary_vgg"},
-    **dict.fromkeys(("full", "paper"), {**PAPER, "encoder": "binary_vgg", "preset": "full_binary"}),
+    "full": {**PAPER, **BINARY_NETWORKS[0]},
+    "paper": {**PAPER, **BINARY_NETWORKS[0]},
 }
-BINARY_NETWORKS = ({"encoder": "binary_vgg", "preset": "full_binary"},)  # of an experiment at full scale
 OTHER_PHASES = ("straight_through", "binarized", "continued")  # any of them is a network's last
 
 

@@ -164,9 +164,7 @@ def _numbers(method: MethodRuns) -> list[Cell]:
     return [*average, *final, method.memory, method.working_set, method.seconds]
 
 
-def _claims(
-    measured: Mapping[Bits, MethodRuns], rivals: Mapping[str, MethodRuns], chosen: Bits | None
-) -> list[Claim]:
+def _claims(measured: Mapping[Bits, MethodRuns], rivals: Mapping[str, MethodRuns], chosen: Bits | None) -> list[Claim]:
     gains = {
         name: difference(measured[SMALLEST], measured[TRAINED], metric)
         for name, metric in (("average", metrics.average), ("final", metrics.final))
