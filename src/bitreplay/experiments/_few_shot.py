@@ -45,6 +45,7 @@ REMARKS = (
     "Joint trains its head on all samples of all classes so far: it, too, has five of each new class, and learns to "
     "answer with one of the others.",
 )
+NETWORKS = {"cifar100": NETWORK, "tiny_imagenet": TINY}
 SESSIONS = {"cifar100": 5, "tiny_imagenet": 10}  # classes of each, as in the protocol
 GIVEN = (
     "The classes of the network given come first, however many they are, where the protocol has 60 of CIFAR-100 and "
@@ -81,7 +82,7 @@ def few_shot(dataset: Dataset, encoder: Encoder, request: Request) -> Outcome:
         own = {"dataset": dataset, "base": first, "increment": SESSIONS[dataset], "samples_per_class": 5}
         own["encoder"] = str(given)
     elif encoder == "resnet18":
-        own["preset"] = (TINY if dataset == "tiny_imagenet" else NETWORK)[request.scale]["preset"]
+        own["preset"] = NETWORKS[dataset][request.scale]["preset"]
     setting = Setting(**{**own, **request.setting})
     pretrained = given is None and not setting.trains
     fewer = {} if request.seeds or request.scale == "paper" else FEWER[dataset]
@@ -151,7 +152,6 @@ LONG = "two hours on one core, after the features"
 TRAINED = "as long as the network's training, and then as on pretrained features"
 SHOWS = "What becomes of classes with five samples, and of those that were there before?"
 DATA: dict[Dataset, tuple[str, str]] = {"cifar100": ("", "CIFAR-100"), "tiny_imagenet": ("-tiny", "TinyImageNet")}
-PRESETS = {"cifar100": "full", "tiny_imagenet": "full_tiny"}  # of the networks at full scale
 FEW_SHOT = {
     f"few-shot{suffix}": Experiment(
         title=f"Few-shot protocol on {name}, pretrained encoder",
@@ -166,7 +166,7 @@ FEW_SHOT = {
         shows=SHOWS,
         duration=dict.fromkeys(("cpu", "full", "paper"), TRAINED),
         run=partial(few_shot, dataset, "resnet18"),
-        networks=({"dataset": dataset, "preset": PRESETS[dataset], "protocol": "few-shot", "tasks": None},),
+        networks=({**NETWORKS[dataset]["full"], "dataset": dataset, "protocol": "few-shot", "tasks": None},),
     )
     for dataset, (suffix, name) in DATA.items()
 }
