@@ -27,7 +27,7 @@ from bitreplay.training import PRESETS
 
 PER_CLASS = 6  # images: 300 of task 0 are three batches
 SETS = ("cifar100", "tiny_imagenet")
-SHORT = ("paper", "cpu_binary")  # presets of trainings at paper scale
+SHORT = ("paper", "full_binary")  # presets of trainings at paper scale
 
 
 def few_images(source: Path, target: Path, label: str) -> None:

@@ -21,7 +21,7 @@ from bitreplay.experiments import EXPERIMENTS, Measured, read_outcome
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._page import VERDICTS
 from bitreplay.experiments._published import published
-from results_first import STOPPED, first_screen
+from results_first import STOPPED, TASKS, first_screen
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ROOT / "results" / "comparisons"
@@ -55,7 +55,7 @@ stand on different networks, and that of their difference where they share one. 
 measured are inconclusive.
 
 Options are chosen on held-out training samples of task 0 (docs/guide.md lists them, `results/choices` has the
-measurements). The exception are defaults of TrainableGBM, see REPRODUCIBILITY.md.
+measurements). The exceptions are defaults of TrainableGBM, see REPRODUCIBILITY.md.
 """
 EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and marked. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
@@ -65,6 +65,9 @@ not of the runs themselves. Their options had been chosen on test samples: held-
 noise, on EM, the closed form, Bayes and the bounds; for replay they would prefer another rate on one of three encoders
 (docs/guide.md); latent replay used a rate of 0.1, now 0.03.
 """
+
+SUPERSEDED = """**Not shown**: measurements of bitreplay 0.1.0 at cpu scale that were made again at full scale, with
+stricter verdicts. `results/` still has"""
 
 PHASES = {  # of a network's training, and what the accuracy after each is
     "plain": "without the thermometer",
@@ -193,6 +196,18 @@ def remeasured(version: str) -> str:
     return " Being remeasured." if version == "0.1.0" else ""
 
 
+def superseded(measured: Sequence[Measured]) -> list[Measured]:
+    """Outcomes of 0.1.0 that have been measured at full scale since."""
+    full = {one.name for one in measured if one.scale == "full"}
+    return [one for one in measured if one.scale == "cpu" and remeasured(one.version) and one.name in full]
+
+
+def is_superseded(content: dict[str, Any], measured: Sequence[Measured]) -> bool:
+    """Whether a comparison of 0.1.0 on the network of preset cpu is now in table 1 over the tasks, at full scale."""
+    old = "made" not in content and content["bitreplay"] == "0.1.0" and content["setting"].get("preset") == "cpu"
+    return old and any(one.scale == "full" and one.name == TASKS for one in measured)
+
+
 def line(cells: Sequence[str]) -> str:
     """A row of a table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
@@ -269,9 +284,16 @@ def main() -> None:
     folders = (EXPERIMENT_FILES / "full", EXPERIMENT_FILES)  # the larger scale first
     files = [folder / f"{name}.json" for folder in folders for name in EXPERIMENTS]
     measured = [read_outcome(path) for path in files if path.exists()]
+    old = [one.name for one in superseded(measured)]
+    measured = [one for one in measured if one.scale != "cpu" or one.name not in old]
+    older = [content for content in found if is_superseded(content, measured)]
+    found = [content for content in found if content not in older]
     first = first_screen(measured, FIGURE, Path(os.path.relpath(FIGURE, PAGE.parent)).as_posix())
     earlier = [EARLIER.rstrip()] if any(one.version == "0.1.0" for one in measured) else []
     parts = [HEAD.rstrip(), first, summary(measured).rstrip(), READ.rstrip(), *earlier]
+    if old or older:
+        names = ", ".join([*old, *(f"{content['title']} ({tasks_of(content)})" for content in older)])
+        parts.append(f"{SUPERSEDED.rstrip()} {names}.")
     parts += [*map(experiment, measured), *map(section, found)]
     PAGE.write_text("\n\n".join(part.rstrip() for part in parts) + "\n", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(found)} comparisons, {len(measured)} experiments")

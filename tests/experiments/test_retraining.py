@@ -49,6 +49,9 @@ def test_probabilities_are_those_of_the_interval_that_just_reaches():
         noises = [Noise(*pair) for pair in zip(rng.exponential(1, 3), rng.integers(2, 30, 3).tolist(), strict=True)]
         distance = rng.exponential(5)
         assert margin(noises, probability(noises, distance)) == pytest.approx(distance)
+    for distance in (1e-17, 1e-13, 1e-9, 1e-5, 1e-2):  # such as the rounding of two equal means
+        for noises in ([Noise(2e-5, 23), Noise(0.5, 2)], [Noise(0.4, 1), Noise(8e-5, 23), Noise(0.2, 1)]):
+            assert probability(noises, distance) == pytest.approx(1.0, abs=0.03)
     assert probability([Noise(1.0, 2)], 4.302653) == pytest.approx(0.05)  # by itself, Student's t
     assert probability([Noise(0.1, 30), Noise(0.1, 40)], 1000.0) < 1e-60
 

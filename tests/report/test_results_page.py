@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.report.examples import comparison
 from tests.report.test_summary import made_by
 
 ROOT = Path(__file__).parents[2]
+THERMOMETER = "cifar100, 50 classes, resnet18, thermometer, p = 1"
 SCRIPT = ROOT / "benchmarks" / "results_page.py"
 
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the benchmarks are not part of what is installed")
@@ -132,6 +134,37 @@ def test_what_was_measured_at_full_scale_comes_first(script, tmp_path):
     assert "| seeds, test samples, network | holds |" not in page[cpu:]
     assert "at full scale yet" not in page
     assert page.count("<details") == page.count("</details>") > 0
+
+
+def test_figures_of_0_1_0_that_were_made_again_at_full_scale_are_not_shown(script, tmp_path):
+    write_results(tmp_path, "0.1.0")
+    full = tmp_path / "experiments" / "full"
+    full.mkdir()
+    content = json.loads((tmp_path / "experiments" / "table-2.json").read_text(encoding="utf-8"))
+    reached = {"columns": ["network", "a", "b", "c"], "rows": [[THERMOMETER, 0.779, 0.748, 0.7734]]}
+    networks = {"name": "networks", "title": "Networks", **reached}
+    content |= {"scale": "full", "version": "0.3.0", "tables": [*content["tables"], networks]}
+    (full / "table-2.json").write_text(json.dumps(content), encoding="utf-8")
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert page.count(f"## {content['title']}") == 1
+    assert f"## {content['title']}: scale full\n" in page
+    assert "being remeasured" not in page
+    assert "`results/` still has table-2." in page
+    # What the networks reach, beside the paper's 81.54, 69.9 and 81.47.
+    assert f"| {THERMOMETER} | 77.9 | 81.5 | 74.8 | 69.9 | 77.3 | 81.5 |" in page
+    assert "scale full, bitreplay 0.3.0, 2025-03-01.</sub>" in page
+
+
+@pytest.mark.parametrize(
+    ("version", "preset", "scale", "gone"),
+    [("0.1.0", "cpu", "full", True), ("0.1.0", "cpu", "cpu", False), ("0.1.0", "cpu_hybrid", "full", False)],
+)
+def test_comparisons_on_the_network_of_preset_cpu_are_superseded_by_table_1(script, version, preset, scale, gone):
+    tasks = replace(read_outcome(ROOT / "results" / "experiments" / "table-1-tasks.json"), scale=scale)
+    content = {"bitreplay": version, "setting": {"preset": preset}}
+    assert script.is_superseded(content, [tasks]) is gone
+    assert not script.is_superseded({**content, "made": {"version": "0.2.0"}}, [tasks])
 
 
 def test_the_first_screen_of_the_committed_results(script, tmp_path):

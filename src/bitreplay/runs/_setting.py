@@ -81,10 +81,10 @@ class Setting:
         be trained on task 0 (`resnet18`, `small_cnn`, `binary_vgg`), or a folder written by `bitreplay train`. A name
         may carry options: `resnet18:width=64`. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
     preset : str, optional
-        How an encoder is trained: `cpu`, `full`, `paper`, `digits`, `small`, `medium`, `cpu_binary` or, for a small
-        `quicknet` with random weights, `cpu_hybrid`. By default `cpu_binary` for `binary_vgg`, `digits` for digits,
-        else `cpu`. Methods that train the whole network all train alike within it, or with `paper` each as its authors
-        did.
+        How an encoder is trained: `cpu`, `full` (`full_tiny` for TinyImageNet), `paper`, `digits`, `small`, `medium`,
+        `cpu_binary` and `full_binary` for `binary_vgg` or, for a small `quicknet` with random weights, `cpu_hybrid`.
+        By default `cpu_binary` for `binary_vgg`, `digits` for digits, else `cpu`.
+        Methods that train the whole network all train alike within it, or with `paper` each as its authors did.
     binarizer : {"thermometer", "heaviside", "native", "none", "calibrated"}
         What an encoder is trained with. The features of `binary_vgg` are already binary: its default is `native`.
         With `calibrated` a trained encoder's thresholds are dropped (one to be trained has a thermometer), and learners
