@@ -68,7 +68,7 @@ def test_all_gains_of_a_seed_are_one():
     for letters in ("K", "Kqp"):
         found = _over_replay(cells, "closed_form", letters)
         assert found.values == pytest.approx([0.01, 0.03])
-        assert found.seed_error == pytest.approx(0.01)  # however many points there are
+        assert found.seeds.error == pytest.approx(0.01)  # however many points there are
         assert found.verdict.holds is None
 
 

@@ -95,11 +95,12 @@ class Column:
 
     def networks(self, one: MethodRuns, other: MethodRuns) -> Networks:
         """Whether two methods stand on the same network: a frozen one, or one that they train with every seed."""
-        if self.by_seed and len(one.seeds) > 1:
-            return "by seed"
         frozen = LEARNERS.on_frozen_encoders()
         own = [method.histories[0].learner not in frozen for method in (one, other)]
-        if not any(own) and one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE):
+        alike = not any(own) and one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE)
+        if self.by_seed and len(one.seeds) > 1:
+            return "same by seed" if alike else "by seed"
+        if alike:
             return "same"
         if not any(own) or len(one.seeds) == 1:
             return "different"
