@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 from bitreplay.cli import main as bitreplay
 from bitreplay.data._known import KNOWN, data_root
 from bitreplay.experiments import EXPERIMENTS
-from bitreplay.experiments._main_table import METHODS, SETTING
+from bitreplay.experiments._main_runs import METHODS, SETTING
 from bitreplay.learners import LEARNERS
 from bitreplay.training import PRESETS
 
 PER_CLASS = 6  # images: 300 of task 0 are three batches
 SETS = ("cifar100", "tiny_imagenet")
-SHORT = ("paper", "cpu_binary")  # presets of trainings at paper scale
+SHORT = ("paper", "full_binary")  # presets of trainings at paper scale
 
 
 def few_images(source: Path, target: Path, label: str) -> None:
@@ -71,7 +71,7 @@ def _short(text: str) -> str:
     """A learner that trains its own network, for one epoch a task."""
     name, _, options = text.partition(":")
     given = [options] if options else []
-    return f"{name}:{','.join([*given, 'base_epochs=1', 'epochs=1'])}" if LEARNERS[name]().uses is None else text
+    return f"{name}:{','.join([*given, 'epochs=1'])}" if LEARNERS[name]().uses is None else text
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write docs/results.md, and our table in REPRODUCIBILITY.md, from the JSON files in results: nothing is typed by hand.
+"""Write docs/results.md, and our tables in REPRODUCIBILITY.md, from JSON files in results: nothing is typed by hand.
 
 `results/comparisons` holds the output of `bitreplay compare --results`, `results/experiments` that of `bitreplay
 reproduce --results`.
@@ -21,7 +21,7 @@ from bitreplay.experiments import EXPERIMENTS, Measured, read_outcome
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._page import VERDICTS
 from bitreplay.experiments._published import published
-from results_first import STOPPED, first_screen
+from results_first import STOPPED, TASKS, first_screen
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ROOT / "results" / "comparisons"
@@ -31,6 +31,7 @@ FIGURE = ROOT / "docs" / "images" / "results.svg"
 PUBLISHED = ROOT / "REPRODUCIBILITY.md"
 MAIN_TABLE = COMPARISONS / "table-1-cpu.json"
 BEGIN, END = "<!-- written by benchmarks/results_page.py: begin -->", "<!-- end -->"
+FULL_BEGIN, FULL_END = "<!-- written by benchmarks/results_page.py: full scale, begin -->", "<!-- full scale, end -->"
 
 HEAD = """# Results
 """
@@ -54,7 +55,7 @@ stand on different networks, and that of their difference where they share one. 
 measured are inconclusive.
 
 Options are chosen on held-out training samples of task 0 (docs/guide.md lists them, `results/choices` has the
-measurements). The exception is TrainableGBM, see REPRODUCIBILITY.md.
+measurements). The exceptions are defaults of TrainableGBM, see REPRODUCIBILITY.md.
 """
 EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and marked. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
@@ -64,6 +65,9 @@ not of the runs themselves. Their options had been chosen on test samples: held-
 noise, on EM, the closed form, Bayes and the bounds; for replay they would prefer another rate on one of three encoders
 (docs/guide.md); latent replay used a rate of 0.1, now 0.03.
 """
+
+SUPERSEDED = """**Not shown**: measurements of bitreplay 0.1.0 at cpu scale that were made again at full scale, with
+stricter verdicts. `results/` still has"""
 
 PHASES = {  # of a network's training, and what the accuracy after each is
     "plain": "without the thermometer",
@@ -143,6 +147,29 @@ def published_table(content: dict[str, Any]) -> list[str]:
     return [*lines, "", where(content)]
 
 
+def full_table(one: Measured) -> list[str]:
+    """Table 1 at full scale: what every method reached, on which classes, and how far from stopping after task 0."""
+    [table] = [table for table in one.tables if table.name.startswith("methods")]
+    lines = [
+        "| method | average | final | init | past | new | over stopping (95 %) | memory |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    seeds = set()
+    for row in table.shown():
+        cells = dict(zip(table.columns, row, strict=True))
+        seeds.add(cells["seeds"])
+        values = [spread(cells[name], cells[f"± {name}"]) for name in ("average", "final")]
+        values += [cells[name] for name in ("init", "past", "new")]
+        values += [spread(cells["over stopping"], cells["95 %, ± over stopping"]), cells["memory"]]
+        lines.append(line([f"**{row[0]}**" if row[0] == STOPPED else row[0], *values]))
+    return [*lines, "", f"{' or '.join(sorted(seeds))} seeds; {one.machine}; bitreplay {one.version}; {one.date}."]
+
+
+def spread(value: str, error: str) -> str:
+    """A number with its spread, if it has one."""
+    return value if error == "-" else f"{value} ± {error}"
+
+
 def stopping(content: dict[str, Any]) -> list[float]:
     """Accuracy after every state, had fine-tuning of the whole network stopped after task 0."""
     first, *later = content["tasks"].split(" + ")
@@ -167,6 +194,18 @@ def where(content: dict[str, Any]) -> str:
 def remeasured(version: str) -> str:
     """The note on figures of a version whose rules have changed."""
     return " Being remeasured." if version == "0.1.0" else ""
+
+
+def superseded(measured: Sequence[Measured]) -> list[Measured]:
+    """Outcomes of 0.1.0 that have been measured at full scale since."""
+    full = {one.name for one in measured if one.scale == "full"}
+    return [one for one in measured if one.scale == "cpu" and remeasured(one.version) and one.name in full]
+
+
+def is_superseded(content: dict[str, Any], measured: Sequence[Measured]) -> bool:
+    """Whether a comparison of 0.1.0 on the network of preset cpu is now in table 1 over the tasks, at full scale."""
+    old = "made" not in content and content["bitreplay"] == "0.1.0" and content["setting"].get("preset") == "cpu"
+    return old and any(one.scale == "full" and one.name == TASKS for one in measured)
 
 
 def line(cells: Sequence[str]) -> str:
@@ -245,17 +284,30 @@ def main() -> None:
     folders = (EXPERIMENT_FILES / "full", EXPERIMENT_FILES)  # the larger scale first
     files = [folder / f"{name}.json" for folder in folders for name in EXPERIMENTS]
     measured = [read_outcome(path) for path in files if path.exists()]
+    old = [one.name for one in superseded(measured)]
+    measured = [one for one in measured if one.scale != "cpu" or one.name not in old]
+    older = [content for content in found if is_superseded(content, measured)]
+    found = [content for content in found if content not in older]
     first = first_screen(measured, FIGURE, Path(os.path.relpath(FIGURE, PAGE.parent)).as_posix())
     earlier = [EARLIER.rstrip()] if any(one.version == "0.1.0" for one in measured) else []
     parts = [HEAD.rstrip(), first, summary(measured).rstrip(), READ.rstrip(), *earlier]
+    if old or older:
+        names = ", ".join([*old, *(f"{content['title']} ({tasks_of(content)})" for content in older)])
+        parts.append(f"{SUPERSEDED.rstrip()} {names}.")
     parts += [*map(experiment, measured), *map(section, found)]
     PAGE.write_text("\n\n".join(part.rstrip() for part in parts) + "\n", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(found)} comparisons, {len(measured)} experiments")
     if MAIN_TABLE.exists():
-        before, _, rest = PUBLISHED.read_text(encoding="utf-8").partition(BEGIN)
-        _, _, after = rest.partition(END)
-        table = "\n".join(published_table(json.loads(MAIN_TABLE.read_text(encoding="utf-8"))))
-        PUBLISHED.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        write_between(BEGIN, END, published_table(json.loads(MAIN_TABLE.read_text(encoding="utf-8"))))
+    if full := [one for one in measured if (one.name, one.scale) == ("table-1", "full")]:
+        write_between(FULL_BEGIN, FULL_END, full_table(full[0]))
+
+
+def write_between(begin: str, end: str, lines: Sequence[str]) -> None:
+    """Replace what stands between two marks in REPRODUCIBILITY.md."""
+    before, _, rest = PUBLISHED.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    PUBLISHED.write_text("\n\n".join([before + begin, "\n".join(lines), end + after]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -195,7 +195,8 @@ def test_a_network_given_is_named_and_stays_the_same_wherever_it_is(calls, netwo
     assert request.network == network
     first = read_outcome(tmp_path / "full" / "first" / "outcome.json")
     assert first.command == f"bitreplay reproduce first --scale full --network {network.name}"
-    assert "small_cnn, 5 classes in task 0, no binarizer" in first.remarks[0]
+    assert "given with --network (SHA-256 " in first.remarks[0]
+    assert [row[0] for row in first.tables[-1].rows] == ["5 classes, small_cnn, no binarizer"]
 
 
 @pytest.mark.parametrize(

@@ -24,21 +24,23 @@ def history(
     seconds: Sequence[float] | None = None,
     samples: int = SAMPLES,
     paired: bool = False,
+    first: int = 2,
 ) -> History:
-    """A history of given accuracies, state by state: two classes first, then one more at a time.
+    """A history of given accuracies, state by state: two classes (or more) first, then one more at a time.
 
     With `paired` it has answers: whoever answers more samples right, answers those right that others do, and some more.
     """
     made = History.empty(learner)
     for state, accuracy in enumerate(accuracies):
+        seen = state + first
         made = made.append(
-            (0, 1) if state == 0 else (state + 1,),
-            _confusion(state + 2, accuracy, samples),
-            answers=_answers(state + 2, accuracy, samples) if paired else None,
+            tuple(range(first)) if state == 0 else (seen - 1,),
+            _confusion(seen, accuracy, samples),
+            answers=_answers(seen, accuracy, samples) if paired else None,
             memory_bits=memory,
             working_set_bits=0,
             seconds=seconds[state] if seconds else 0.0,
-            train_confusion=None if train is None else _confusion(state + 2, train[state], samples),
+            train_confusion=None if train is None else _confusion(seen, train[state], samples),
         )
     return made
 

@@ -8,6 +8,7 @@ import pytest
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns
 from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, _claims, _range, binarizer_table
+from bitreplay.runs import Setting
 from tests.experiments.histories import history, method
 
 FEATURES = 8 * 4  # of small_cnn:width=4
@@ -58,6 +59,21 @@ def test_verdicts_follow_from_the_numbers(thermometer, heaviside, initial, verdi
     assert [claim.holds for claim in claims] == verdicts
     assert claims[0].measured.startswith(f"p = f = 1: {100 * (thermometer[0] - heaviside[0]):+.1f} points (95 %: ")
     assert claims[3].measured.startswith(f"initial task: {100 * np.ptp(initial):+.1f} points (95 %: ")
+
+
+def test_at_full_scale_networks_for_one_claim_only_are_left_out_unless_trained(small_request):
+    request = replace(small_request(tasks=1, training={"epochs": 1, "ste_epochs": 1}), scale="full")
+    outcome = binarizer_table(request)
+    rows = [row[0] for row in outcome.tables[0].rows]
+    assert rows == ["GBM^T, p = 1", "GBM^T, p = 2", "GBM^H, f = 2", "GBM^T, p = 4"]
+    assert "heaviside, f = 1; heaviside, f = 4" in outcome.remarks[-1]
+    assert outcome.claims[0].measured.startswith("p = f = 2: ")
+    assert outcome.claims[3].holds is None
+    setting = Setting(**{**request.setting, "binarizer": "heaviside", "f": 4})
+    setting.trained(setting.scenario(), progress=False)
+    again = binarizer_table(request)
+    assert len(again.tables[0].rows) == 5
+    assert again.claims[3].measured.startswith("initial task: ")
 
 
 def test_sizes_that_are_alike_on_average_may_differ_with_every_seed():

@@ -38,7 +38,7 @@ def test_the_error_of_the_test_set_is_that_of_paired_answers():
     found = difference(MethodRuns("a", (0,), (answered(a),)), MethodRuns("b", (0,), (answered(b),)))
     gains = a.astype(float) - b
     assert found.mean == pytest.approx(gains.mean())
-    assert found.seed_error == 0
+    assert found.seeds.error == 0
     # The textbook error of a mean of independent pairs; 20 parts know it to about a sixth of itself.
     assert found.test_error == pytest.approx(gains.std() / np.sqrt(gains.size), rel=0.35)
     assert found.n_parts == 20

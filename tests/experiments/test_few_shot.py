@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from bitreplay import metrics
+from bitreplay.data._sizes import task_sizes
 from bitreplay.experiments import EXPERIMENTS
 from bitreplay.experiments import _few_shot as experiment
 from bitreplay.experiments._few_shot import _leads, few_shot, learners
+from bitreplay.experiments._networks import NETWORK
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import Setting
 from tests.experiments.histories import method
@@ -113,3 +115,15 @@ def test_the_classes_of_a_network_given_come_first(small_request, tmp_path, monk
     assert "4 classes, then 2 sessions of 2 with 5 samples each" in outcome.tables[0].title
     assert "pretrained" not in outcome.tables[0].title
     assert "network given" in outcome.remarks[0]
+
+
+def test_tiny_imagenet_has_one_network_at_full_scale():
+    """That of table 1 over its tasks: the first 100 classes are the same."""
+    few, tasks = (
+        Setting(**{**NETWORK["full"], **EXPERIMENTS[name].networks[0]})
+        for name in ("few-shot-tiny-resnet18", "table-1-tasks-tiny")
+    )
+    assert few.how_trained() == tasks.how_trained()
+    assert few.training_options == tasks.training_options
+    assert few.backbone_options == {"stem_stride": 2}
+    assert few.base == task_sizes(200, tasks.tasks, None, None, None)[0] == 100

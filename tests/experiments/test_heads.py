@@ -23,7 +23,8 @@ def test_all_heads_at_all_points(small_request):
     assert memory["K = 1"] == 1 * 32 * 3 * 8  # K * D * q * n_c
     assert memory["K = 1"] < memory["K = 4"] <= 4 * memory["K = 1"]  # few samples make few prototypes
     assert all(memory[f"q = {q}"] * 3 == memory["q = 3"] * q for q in BITS)
-    assert [run.config.get("p", 1) for run in runs[-3 * len(CODES) :: 3]] == list(CODES)
+    assert [run.config.get("p", 1) for run in runs[-len(WORDS) * len(CODES) :: len(WORDS)]] == list(CODES)
+    assert sum("architecture=hidden" in run.name for run in runs) == len(POINTS)
     panels = drawing.figure.axes
     assert [axes.get_xlabel()[0] for axes in panels] == ["K", "q", "p"]
     drawn = [line.get_ydata() for line in panels[1].lines if len(line.get_ydata()) == len(BITS)]
@@ -36,7 +37,7 @@ def measured(**replay: float) -> dict:
     cells = {}
     for letter, value in POINTS:
         reached = replay.get(f"{letter}{value}", 0.6)
-        for head, gain in (("closed_form", 0.02), ("replay", 0.0), ("bayes", -0.03)):
+        for head, gain in (("closed_form", 0.02), ("replay", 0.0), ("bayes", -0.03), ("hidden", 0.01)):
             cells[letter, value, head] = method(head, reached + gain, reached + gain)
     return cells
 
@@ -67,7 +68,7 @@ def test_all_gains_of_a_seed_are_one():
     for letters in ("K", "Kqp"):
         found = _over_replay(cells, "closed_form", letters)
         assert found.values == pytest.approx([0.01, 0.03])
-        assert found.seed_error == pytest.approx(0.01)  # however many points there are
+        assert found.seeds.error == pytest.approx(0.01)  # however many points there are
         assert found.verdict.holds is None
 
 

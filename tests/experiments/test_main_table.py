@@ -6,7 +6,9 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.evaluation import RunResult
-from bitreplay.experiments._main_table import FAMILIES, METHODS, _claims, _Column, _published_order, main_table
+from bitreplay.experiments import _main_runs
+from bitreplay.experiments._main_runs import METHODS, Column
+from bitreplay.experiments._main_table import CURVES, FAMILIES, _claims, _curves, _published_order, main_table
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, PUBLISHED, published
 from bitreplay.experiments._stopped import STOPPED
 from tests.experiments.histories import history, interval, margin
@@ -18,7 +20,7 @@ def test_the_table_in_miniature(small_request):
     runs = []
     request = replace(small_request(tasks=1, classes=None, base=None, increment=None), on_run=runs.append)
     outcome = main_table(request, SOME)
-    families, methods = outcome.tables
+    families, methods, curves = outcome.tables
     averages = [metrics.average(run.history) for run in runs]
     assert [row[0] for row in methods.rows] == [*SOME, ONE + HEAVISIDE, EIGHT + HEAVISIDE, STOPPED]
     assert [row[2] for row in methods.rows[:-1]] == averages
@@ -28,6 +30,42 @@ def test_the_table_in_miniature(small_request):
     for family, _, best, average, place, _ in families.rows:
         assert average == reached[best] == max(reached[name] for name in FAMILIES[family] if name in reached)
         assert place == 1 + sum(other[3] > average for other in families.rows) or averages.count(average) > 1
+    states = {run.name: metrics.per_state(run.history).tolist() for run in runs}
+    drawn = [name for name, row in CURVES.items() if row in (*SOME, STOPPED)]
+    assert [row[0] for row in curves.rows] == [name for name in drawn for _ in range(2)]
+    assert [row[2] for row in curves.rows if row[0] == "PASS"] == pytest.approx(states["PASS"])
+    assert [drawing.name for drawing in outcome.drawings] == ["curves-0"]
+
+
+def test_at_full_scale_every_seed_has_networks_of_its_own_and_joint_training_only_the_end(small_request, monkeypatch):
+    monkeypatch.setattr(_main_runs, "CHOSEN", {"EWC": "EWC:strength=50"})
+    runs = []
+    short = {"epochs": 1, "ste_epochs": 1}
+    small = small_request(seeds=(0, 1), tasks=2, classes=6, base=2, increment=None, training=short)
+    request = replace(small, scale="full", on_run=runs.append)
+    learners = ["FullFineTuning", "FullJoint", "LUCIR", "EWC", "EWC:strength=50", "PASS", "FeTrIL", ONE, EIGHT]
+    outcome = main_table(request, [*learners, "FineTuning"])
+    assert all(run.config.get("training_seed", 0) == run.config["seed"] for run in runs)
+    assert {run.config["seed"] for run in runs if run.name == "FeTrIL"} == {0, 1}  # without randomness of its own
+    families, methods, _ = outcome.tables
+    rows = {row[0]: dict(zip(methods.columns, row, strict=True)) for row in methods.rows}
+    joint = [metrics.final(run.history) for run in runs if run.name == "FullJoint"]
+    assert rows["FullJoint"]["final"] == pytest.approx(sum(joint) / 2)
+    assert all(run.history.task_sizes == (6,) for run in runs if run.name == "FullJoint")
+    assert [rows["FullJoint"][name] for name in ("average", "init", "past", "new", "over stopping")] == [None] * 5
+    assert rows["PASS"]["over stopping"] == pytest.approx(rows["PASS"]["average"] - rows[STOPPED]["average"])
+    assert {row[2] for row in families.rows if row[0] == "regularization"} == {"EWC:strength=50"}
+    assert "published" not in methods.columns
+
+
+def test_chosen_weights_stand_for_their_method_where_they_were_run(monkeypatch):
+    monkeypatch.setattr(_main_runs, "CHOSEN", {"PASS": "PASS:prototype_weight=1", "EWC": "EWC:strength=1"})
+    one = column(**{"PASS:prototype_weight=1": 0.3})
+    assert one.method("PASS").name == "PASS:prototype_weight=1"
+    assert one.method("EWC").name == "EWC"
+    assert [method.name for method in _curves(one)] == [name for name, row in CURVES.items() if row in one.methods]
+    best = one.best(["PASS", "EWC"])
+    assert best.name in ("PASS:prototype_weight=1", "EWC")  # not PASS, which test samples would prefer
 
 
 def test_the_paper_has_all_these_rows_and_we_run_all_of_its():
@@ -49,10 +87,10 @@ REACHED = {
 }  # fmt: skip
 
 
-def column(tasks: int = 10, **changed: float) -> _Column:
+def column(tasks: int = 10, **changed: float) -> Column:
     reached = REACHED | changed
     results = [RunResult(name, 0, history([value], learner=name.partition(":")[0])) for name, value in reached.items()]
-    return _Column("10 + 5 x 2 classes", results, published("cifar100", tasks))
+    return Column("10 + 5 x 2 classes", results, published("cifar100", tasks))
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,17 @@
 """Figure 1: frequencies, what the class explains, likelihoods and the order of clustering, by their definitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bitreplay.bits import pack
+from bitreplay.errors import InputError
+from bitreplay.experiments import Request
 from bitreplay.experiments._class_bits import class_bits
 from bitreplay.experiments._motivation import _claims, explained_by_class, log_likelihoods, motivation
 from bitreplay.experiments._motivation_plots import clustered
+from bitreplay.experiments._networks import binary_network_of
 from bitreplay.mixture import Mixture
 from bitreplay.runs import Prepared, Setting
 from tests.experiments.conftest import CLASSES
@@ -71,6 +76,27 @@ def test_the_figure_in_miniature(small_request):
     pairs = np.abs(np.corrcoef(varying.T))[np.triu_indices(varying.shape[1], 1)]
     assert correlation.rows[0][2] == pytest.approx(pairs.mean())
     assert (real[1:] != real[:-1]).mean() < (varying[1:] != varying[:-1]).mean()  # neighbours are more alike
+
+
+def test_the_figure_of_the_binary_network(small_request, tmp_path):
+    widths = "binary_vgg:widths=16-16,groups=1-1,n_features=24"
+    request = small_request(encoder=widths, preset="full_binary", training={"epochs": 1})
+    outcome = motivation(request, binary=True)
+    setting = Setting(**request.setting)
+    bits = class_bits(Prepared(setting))
+    frequencies = np.stack([rows.unpack().mean(axis=0) for rows in bits.values()])
+    assert frequencies.shape == (CLASSES, 24)
+    drawn = np.asarray(outcome.drawings[0].figure.axes[0].images[0].get_array())
+    np.testing.assert_allclose(np.sort(drawn, axis=1), np.sort(100 * frequencies, axis=1))
+    assert "fully binary VGG" in outcome.remarks[0]
+
+    setting.trained(setting.scenario(), folder=tmp_path / "binary", progress=False)
+    given = Request("full", tmp_path / "runs", network=tmp_path / "binary")
+    assert binary_network_of(given)["encoder"] == str(tmp_path / "binary")
+    plain = Setting(**small_request().setting)
+    plain.trained(plain.scenario(), folder=tmp_path / "thermometer", progress=False)
+    with pytest.raises(InputError, match="needs a fully binary network"):
+        motivation(replace(given, network=tmp_path / "thermometer"), binary=True)
 
 
 @pytest.mark.parametrize(

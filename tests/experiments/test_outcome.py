@@ -21,6 +21,14 @@ def test_claims_of_an_outcome_are_corrected_by_holm():
     assert [claim.holds for claim in five.claims] == [None, False, None, True, None]
 
 
+def test_a_copy_of_an_outcome_is_not_corrected_again():
+    """`reproduce` adds remarks to the outcome of an experiment."""
+    claims = [Claim("", "", Verdict(True, p)) for p in (0.01, 0.02, 0.3)]
+    outcome = Outcome([], claims=claims)
+    assert [claim.verdict.p for claim in outcome.claims] == pytest.approx([0.03, 0.04, 0.3])
+    assert replace(outcome, remarks=["more"]).claims == outcome.claims
+
+
 def test_facts_and_claims_about_other_data_cost_the_others_nothing():
     verdicts = [Verdict.fact(True), Verdict(True, 0.03), Verdict.inconclusive(), Verdict.fact(False)]
     claims = Outcome([], claims=[Claim("", "", verdict) for verdict in verdicts]).claims

@@ -49,6 +49,9 @@ def test_probabilities_are_those_of_the_interval_that_just_reaches():
         noises = [Noise(*pair) for pair in zip(rng.exponential(1, 3), rng.integers(2, 30, 3).tolist(), strict=True)]
         distance = rng.exponential(5)
         assert margin(noises, probability(noises, distance)) == pytest.approx(distance)
+    for distance in (1e-17, 1e-13, 1e-9, 1e-5, 1e-2):  # such as the rounding of two equal means
+        for noises in ([Noise(2e-5, 23), Noise(0.5, 2)], [Noise(0.4, 1), Noise(8e-5, 23), Noise(0.2, 1)]):
+            assert probability(noises, distance) == pytest.approx(1.0, abs=0.03)
     assert probability([Noise(1.0, 2)], 4.302653) == pytest.approx(0.05)  # by itself, Student's t
     assert probability([Noise(0.1, 30), Noise(0.1, 40)], 1000.0) < 1e-60
 
@@ -98,7 +101,8 @@ def test_which_noise_counts(spreads):
     assert retraining(runs) == Noise(0.002, 12)
     assert retraining(runs, "one side", "state") == Noise(0.02, 20)
     assert retraining(runs, "different").error == pytest.approx(np.sqrt(2) * 0.01)
-    assert retraining(runs, "by seed") == NOTHING
+    assert retraining(runs, "same by seed") == retraining(runs)
+    assert retraining(runs, "by seed") == retraining(runs, "different")
     given = History.empty("x", {"pretrained": "ImageNet"})
     assert retraining([given, given], "different") == NOTHING
     assert retraining([given, *runs]).error == 0.002
@@ -118,6 +122,29 @@ def test_a_difference_says_what_it_allows_for(spreads):
     kept = Outcome([Table("t", "", ["x"], [[1]])], claims=claims).claims[0].verdict
     assert kept.noises == found.verdict.noises
     assert kept.p == pytest.approx(2 * found.verdict.p)
+
+
+@pytest.mark.parametrize(("times", "least"), [(0.5, 0.95), (1.0, 0.94), (3.0, 0.82)])
+def test_two_seeds_and_what_is_known_of_their_spread(times, least):
+    """Intervals hold the truth where seeds spread as expected; where they spread three times as much, less often."""
+    rng = np.random.default_rng(11)
+    n, held, widths = 3000, 0, []
+    for _ in range(n):
+        known = np.sqrt(rng.chisquare(23) / 23)
+        found = Difference(rng.normal(0, times, 2).tolist(), expected=Noise(float(known), 23))
+        held += abs(found.mean) <= found.margin
+        widths.append(found.margin)
+    assert held / n >= least - 0.01
+    assert np.median(widths) < 12.7 * times / np.sqrt(2) / 3 or times > 1  # what two seeds alone would allow for
+
+
+def test_networks_of_every_seed_are_noise_of_the_seeds(spreads):
+    one, other = method("a", 0.60, 0.62), method("b", 0.5, 0.5)
+    found = difference(one, other, networks="by seed")
+    assert "network" not in found.noises
+    assert found.seeds.degrees == 1 + 20
+    assert found.seeds.error == pytest.approx(np.sqrt((0.02**2 / 2 + 20 * 2 * 0.01**2) / 21 / 2))
+    assert difference(one, other, networks="same by seed").seeds.degrees == 1  # 0.02 apart, where 0.002 is expected
 
 
 def test_differences_of_differences_keep_their_noises():

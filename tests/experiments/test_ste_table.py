@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bitreplay.experiments._ste_table import _claims, ste_table
+from bitreplay.experiments._ste_table import CONTROL, _claims, ste_table
 from bitreplay.runs import Setting
 from tests.experiments.conftest import TEST
 from tests.experiments.histories import interval
@@ -13,7 +13,7 @@ def test_the_table_in_miniature(small_request):
     request = small_request()
     outcome = ste_table(request)
     [table] = outcome.tables
-    assert [row[0] for row in table.rows] == ["p = 1", "p = 2", "p = 4", "without thermometer"]
+    assert [row[0] for row in table.rows] == ["p = 1", "p = 2", "p = 4", "without thermometer", CONTROL]
     networks = [Setting(**request.setting, p=p) for p in (1, 2, 4)]
     accuracies = [one.trained(one.scenario()).accuracy for one in networks]
     for row, accuracy in zip(table.rows, accuracies, strict=False):
@@ -22,12 +22,16 @@ def test_the_table_in_miniature(small_request):
     assert len({accuracy["plain"] for accuracy in accuracies}) == 1  # the same first phase for every p
     assert table.rows[3][3] == pytest.approx(accuracies[0]["plain"])
     assert "4 classes" in table.title
+    control = Setting(**request.setting, binarizer="none", training={"continued": True})
+    reached = control.trained(control.scenario()).accuracy
+    assert reached["plain"] == accuracies[0]["plain"]
+    assert table.rows[4][3] == reached["continued"]
 
 
 def test_two_networks_may_be_off_by_more_than_one(small_request):
     """Each by the error of its own proportion; and a difference of two differences by that of all four."""
     outcome = ste_table(small_request(encoder="small_cnn:width=1"))
-    *networks, (*_, plain, _) = outcome.tables[0].rows
+    *networks, (*_, plain, _), (*_, control, _) = outcome.tables[0].rows
     n = 4 * TEST
 
     def off(*shares):
@@ -37,11 +41,12 @@ def test_two_networks_may_be_off_by_more_than_one(small_request):
     assert n == 48
     gains = [trained - without for _, without, _, trained, _ in networks]
     both = [(trained, without) for _, without, _, trained, _ in networks]
-    needed, falling, alike = (claim.measured for claim in outcome.claims)
+    needed, falling, alike, as_long = (claim.measured for claim in outcome.claims)
     assert needed.startswith(f"p = 1: {interval(gains[0], off(*both[0]))}, p = 2: ")
     four = interval(gains[0] - gains[2], off(*both[0], *both[2]))
     assert falling == f"it adds {four} more at p = 1 than at p = 4"
     assert alike.startswith(f"p = 1: {interval(networks[0][3] - plain, off(networks[0][3], plain))}, p = 2: ")
+    assert as_long.startswith(f"p = 1: {interval(networks[0][3] - control, off(networks[0][3], control))}, p = 2: ")
 
 
 def reached(without: list[float], trained: list[float]) -> dict:
@@ -63,9 +68,16 @@ def reached(without: list[float], trained: list[float]) -> dict:
     ],
 )
 def test_verdicts_follow_from_the_numbers(without, trained, samples, verdicts):
-    assert [claim.holds for claim in _claims(reached(without, trained), 0.815, samples)] == verdicts
+    claims = _claims(reached(without, trained), 0.815, 0.815, samples)
+    assert [claim.holds for claim in claims] == [*verdicts, verdicts[2]]
+
+
+def test_a_control_that_gained_as_much_by_its_second_phase_counts():
+    """Better than the plain network, and worse than the one that was trained for as long."""
+    claims = _claims(reached([0.70, 0.75, 0.76], [0.82, 0.82, 0.82]), 0.815, 0.83, 10**7)
+    assert [claim.holds for claim in claims] == [True, True, True, False]
 
 
 def test_what_a_small_test_set_may_be_off_is_no_verdict():
     numbers = reached([0.70, 0.72, 0.69], [0.80, 0.80, 0.80])
-    assert [claim.holds for claim in _claims(numbers, 0.815, 800)] == [True, None, None]
+    assert [claim.holds for claim in _claims(numbers, 0.815, 0.815, 800)] == [True, None, None, None]

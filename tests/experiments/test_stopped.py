@@ -1,11 +1,14 @@
 """Stopping after task 0: what it answers, and how methods stand against it in table 1."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
 from bitreplay import metrics
 from bitreplay.evaluation import RunResult
-from bitreplay.experiments._main_table import _about_stopping, _Column, _networks, _over_stopping, _stopped
+from bitreplay.experiments._main_runs import Column, stopping
+from bitreplay.experiments._main_table import _about_stopping, _over_stopping
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._published import EIGHT, HEAVISIDE, published
 from bitreplay.experiments._stopped import STOPPED, stopped
@@ -29,11 +32,11 @@ def test_it_answers_as_after_task_0_and_nothing_else():
     np.testing.assert_array_equal(still.confusion.sum(1), still.count[-1])
 
 
-def column(**averages: list[float]) -> _Column:
+def column(**averages: list[float]) -> Column:
     runs = [
         RunResult(name, 0, history(values, learner=name, samples=400, paired=True)) for name, values in averages.items()
     ]
-    return _Column("2 + 1 + 1 classes", [*runs, *_stopped(runs)], published("cifar100", 5))
+    return Column("2 + 1 + 1 classes", [*runs, *stopping(runs)], published("cifar100", 5))
 
 
 def test_every_method_is_measured_against_it():
@@ -58,8 +61,16 @@ def test_whether_methods_stand_on_one_network():
     trained, other = (method(name, 0.5, 0.6, learner=name) for name in ("LUCIR", "EWC"))
     frozen, rival = method(EIGHT, 0.5, 0.6), method("FeTrIL", 0.5, 0.6, learner="FeTrIL")
     signs = method(EIGHT + HEAVISIDE, 0.5, 0.6)
-    assert _networks(frozen, rival) == "same"
-    assert _networks(frozen, signs) == "different"
-    assert _networks(frozen, trained) == "one side"
-    assert _networks(trained, other) == "by seed"
-    assert _networks(method("LUCIR", 0.5, learner="LUCIR"), method("EWC", 0.5, learner="EWC")) == "different"
+    networks = Column("one network", [], {}).networks
+    assert networks(frozen, rival) == "same"
+    assert networks(frozen, signs) == "different"
+    assert networks(frozen, trained) == "one side"
+    assert networks(trained, other) == "by seed"
+    once = [method(name, 0.5, learner=name) for name in ("LUCIR", "EWC", "FeTrIL", "NearestMean")]
+    assert networks(*once[:2]) == "different"
+    by_seed = Column("a network for every seed", [], {}, by_seed=True).networks
+    pairs = permutations([trained, other, frozen, rival, signs], 2)
+    alike = [{one.name, two.name} for one, two in pairs if by_seed(one, two) != "by seed"]
+    assert alike == [{EIGHT, "FeTrIL"}] * 2
+    assert by_seed(frozen, rival) == "same by seed"
+    assert (by_seed(*once[:2]), by_seed(*once[2:])) == ("different", "same")  # one seed says nothing about others

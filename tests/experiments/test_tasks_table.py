@@ -6,8 +6,11 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.data._sizes import task_sizes
-from bitreplay.experiments._published import EIGHT, ONE
+from bitreplay.experiments import _retraining
+from bitreplay.experiments._published import EIGHT, HEAVISIDE, ONE
+from bitreplay.experiments._retraining import Spread
 from bitreplay.experiments._tasks_table import (
+    CALIBRATED_ROW,
     CLOSED_FORM,
     LEARNERS,
     LOST,
@@ -20,14 +23,18 @@ from bitreplay.experiments._tasks_table import (
 )
 from tests.experiments.histories import SAMPLES, method
 
+SMALL = ("FeCAM", "NearestMean", "Joint")  # learners that no claim is about, for a miniature
+THREE = {1: {"sizes": [4, 4]}, 2: {"sizes": [4, 2, 2]}, 4: {"tasks": 4}}
+
 
 def test_the_table_in_miniature(small_request):
     runs = []
     request = replace(small_request(tasks=None), on_run=runs.append)
-    outcome = tasks_table(request, {1: {"sizes": [4, 4]}, 2: {"sizes": [4, 2, 2]}, 4: {"tasks": 4}})
-    histories = {(run.name, len(run.history.classes) - 1): run.history for run in runs}
-    assert len(histories) == 3 * len(LEARNERS)
+    outcome = tasks_table(request, THREE, more=SMALL)
+    histories = {(row_of(run), len(run.history.classes) - 1): run.history for run in runs}
     [table] = outcome.tables
+    assert [row[0] for row in table.rows] == [*LEARNERS, *SMALL, CALIBRATED_ROW]
+    assert len(histories) == 3 * len(table.rows)
     for row in table.rows:
         learner = row[0]
         cells = dict(zip(table.columns, row, strict=True))
@@ -36,9 +43,31 @@ def test_the_table_in_miniature(small_request):
             assert cells[f"final, T={tasks}"] == metrics.final(histories[learner, tasks])
         few, many = (metrics.average(histories[learner, tasks]) for tasks in (1, 4))
         assert cells["relative loss T=1 to 4"] == pytest.approx((few - many) / few)
+        assert cells["memory"] == histories[learner, 1].memory_bits[-1]
     assert "published, T=4" in table.columns
     # NearestMean sees the same in the end, however the classes came.
     assert metrics.final(histories[SIMPLEST, 1]) == metrics.final(histories[SIMPLEST, 4])
+
+
+def row_of(run) -> str:
+    """The row of the table that a run belongs to."""
+    suffix = {"calibrated": " (calibrated)", "heaviside": HEAVISIDE}.get(run.config.get("binarizer"), "")
+    return run.name + suffix
+
+
+def test_networks_with_heaviside_where_the_scale_has_them(small_request):
+    runs = []
+    request = replace(small_request(tasks=None), scale="full", on_run=runs.append)
+    outcome = tasks_table(request, {5: {"sizes": [4, 4]}, 20: {"sizes": [4, 2, 2]}}, more=())
+    cells = {row[0]: dict(zip(outcome.tables[0].columns, row, strict=True)) for row in outcome.tables[0].rows}
+    histories = {(row_of(run), len(run.history.classes) - 1): run.history for run in runs}
+    for learner in (ONE, EIGHT):
+        assert cells[learner + HEAVISIDE]["average, T=5"] == metrics.average(histories[learner + HEAVISIDE, 1])
+        assert cells[learner + HEAVISIDE]["average, T=20"] is None  # the network would be another one
+        assert cells[learner + HEAVISIDE]["relative loss T=5 to 20"] is None
+    assert [cells[EIGHT + HEAVISIDE][f"published, T={t}"] for t in (5, 20)] == [0.652, 0.617]
+    assert "than Heaviside (1.9 points)" in outcome.claims[4].paper
+    assert outcome.claims[4].measured.count("K = ") == 2
 
 
 @pytest.mark.parametrize(
@@ -59,10 +88,12 @@ def test_the_divisions_are_of_so_many_tasks_and_begin_with_the_same_network(divi
 
 def test_a_pretrained_encoder_is_labelled_and_no_claim_of_the_paper_is_judged(small_request):
     request = small_request(tasks=None)
-    outcome = tasks_table(request, {1: {"sizes": [4, 4]}, 2: {"sizes": [4, 2, 2]}}, "tiny_imagenet", "small_cnn")
+    divisions = {1: {"sizes": [4, 4]}, 2: {"sizes": [4, 2, 2]}}
+    outcome = tasks_table(request, divisions, "tiny_imagenet", "small_cnn", more=("FeCAM", "NearestMean"))
     assert [table.name for table in outcome.tables] == ["tasks-tiny_imagenet"]
     assert outcome.claims == []
     assert "pretrained on ImageNet" in outcome.remarks[0]
+    assert "FeCAM" not in [row[0] for row in outcome.tables[0].rows]
 
 
 def measured(*, samples: int = SAMPLES, paired: bool = False, **averages: tuple[float, float]) -> dict:
@@ -93,6 +124,30 @@ def measured(*, samples: int = SAMPLES, paired: bool = False, **averages: tuple[
 def test_verdicts_follow_from_the_numbers(averages, verdicts):
     claims = _claims("cifar100", measured(**averages), 5, 20)
     assert [claim.holds for claim in claims] == verdicts
+
+
+def test_what_the_paper_says_of_the_same_data():
+    claims = _claims("cifar100", measured(), 5, 20)
+    assert [claim.paper.partition("(")[2].rstrip(")") for claim in claims] == [
+        "2.9 points", "relative: 4.0 %", "relative: 4.0 % against 7.2 %", "0.1 to 1.1 points",
+    ]  # fmt: skip
+    tiny = _claims("tiny_imagenet", measured(), 5, 20)
+    assert "1.6 % against 4.7 %" in tiny[2].paper  # as sec. 4.2 says
+
+
+def test_thermometer_and_heaviside_stand_on_networks_of_their_own(monkeypatch):
+    both = measured() | {(row + HEAVISIDE, 5): method(row, 0.53) for row in (ONE, EIGHT)}
+    assert _claims("cifar100", both, 5, 20)[4].holds is True
+    monkeypatch.setattr(_retraining, "SPREADS", {"average": Spread(0.02, 0.0)})
+    assert _claims("cifar100", both, 5, 20)[4].holds is None
+
+
+def test_a_loss_from_one_network_to_another_is_that_of_both(monkeypatch):
+    monkeypatch.setattr(_retraining, "SPREADS", {"average": Spread(0.02, 0.0)})
+    same = measured()
+    other = same | {(EIGHT, 20): method(EIGHT, 0.6, first=3)}
+    assert _claims("cifar100", same, 5, 20)[1].holds is True
+    assert _claims("cifar100", other, 5, 20)[1].holds is None
 
 
 def test_losses_are_relative():

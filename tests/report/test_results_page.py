@@ -2,19 +2,25 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bitreplay.evaluation import Provenance
-from bitreplay.experiments import read_outcome, write_outcome
+from bitreplay.evaluation import Provenance, RunResult
+from bitreplay.experiments import Outcome, read_outcome, write_outcome
+from bitreplay.experiments._difference import Difference
+from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._page import VERDICTS
+from bitreplay.experiments._stopped import STOPPED
 from bitreplay.report import write_summary
+from tests.experiments.histories import method
 from tests.experiments.outcomes import an_experiment, outcome
 from tests.report.examples import comparison
 from tests.report.test_summary import made_by
 
 ROOT = Path(__file__).parents[2]
+THERMOMETER = "cifar100, 50 classes, resnet18, thermometer, p = 1"
 SCRIPT = ROOT / "benchmarks" / "results_page.py"
 
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the benchmarks are not part of what is installed")
@@ -89,6 +95,30 @@ def test_the_committed_results_are_read(script):
         assert f"bitreplay {one.version}; {one.date}." in script.experiment(one)
 
 
+def test_table_1_at_full_scale_has_a_table_of_its_own(script, tmp_path):
+    (tmp_path / "comparisons").mkdir()
+    (tmp_path / "README.md").write_text(f"before\n\n{script.FULL_BEGIN}\n\nold\n\n{script.FULL_END}\n\nafter\n")
+    tuned = enumerate(method("FullFineTuning", [0.8, 0.6], [0.7, 0.5], learner="FullFineTuning").histories)
+    runs = [RunResult(name, seed, one) for seed, one in tuned for name in ("FullFineTuning", STOPPED)]
+    runs += [RunResult("FullJoint", 0, method("FullJoint", 0.9).histories[0])]
+    table = methods_table(runs, "methods-0", "", None, {"FullFineTuning": Difference([0.03, 0.05])})
+    wanted = {"scale": "full", "seeds": [0, 1], "seconds": 1.0}
+    one = write_outcome(tmp_path / "made", "table-1", an_experiment(), Outcome([table]), **wanted)
+    (tmp_path / "experiments" / "full").mkdir(parents=True)
+    (one.folder / "outcome.json").rename(tmp_path / "experiments" / "full" / "table-1.json")
+    script.main()
+    page = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert "old" not in page
+    assert page.startswith("before\n")
+    assert page.endswith("\nafter\n")
+    margin = 100 * Difference([0.03, 0.05]).margin
+    assert f"| FullFineTuning | 65.0 ± 7.1 | 55.0 ± 7.1 | 55.0 | - | 55.0 | 4.0 ± {margin:.1f} | 0 bit |" in page
+    assert "| FullJoint | - | 90.0 | - | - | - | - | 0 bit |" in page
+    assert f"| **{STOPPED}** | " in page
+    assert "1 or 2 seeds; " in page
+    assert "with a ResNet-18 of width 32" in (tmp_path / "results.md").read_text(encoding="utf-8")
+
+
 def test_what_was_measured_at_full_scale_comes_first(script, tmp_path):
     write_results(tmp_path, "0.2.0")
     (tmp_path / "experiments" / "full").mkdir()
@@ -104,6 +134,37 @@ def test_what_was_measured_at_full_scale_comes_first(script, tmp_path):
     assert "| seeds, test samples, network | holds |" not in page[cpu:]
     assert "at full scale yet" not in page
     assert page.count("<details") == page.count("</details>") > 0
+
+
+def test_figures_of_0_1_0_that_were_made_again_at_full_scale_are_not_shown(script, tmp_path):
+    write_results(tmp_path, "0.1.0")
+    full = tmp_path / "experiments" / "full"
+    full.mkdir()
+    content = json.loads((tmp_path / "experiments" / "table-2.json").read_text(encoding="utf-8"))
+    reached = {"columns": ["network", "a", "b", "c"], "rows": [[THERMOMETER, 0.779, 0.748, 0.7734]]}
+    networks = {"name": "networks", "title": "Networks", **reached}
+    content |= {"scale": "full", "version": "0.3.0", "tables": [*content["tables"], networks]}
+    (full / "table-2.json").write_text(json.dumps(content), encoding="utf-8")
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert page.count(f"## {content['title']}") == 1
+    assert f"## {content['title']}: scale full\n" in page
+    assert "being remeasured" not in page
+    assert "`results/` still has table-2." in page
+    # What the networks reach, beside the paper's 81.54, 69.9 and 81.47.
+    assert f"| {THERMOMETER} | 77.9 | 81.5 | 74.8 | 69.9 | 77.3 | 81.5 |" in page
+    assert "scale full, bitreplay 0.3.0, 2025-03-01.</sub>" in page
+
+
+@pytest.mark.parametrize(
+    ("version", "preset", "scale", "gone"),
+    [("0.1.0", "cpu", "full", True), ("0.1.0", "cpu", "cpu", False), ("0.1.0", "cpu_hybrid", "full", False)],
+)
+def test_comparisons_on_the_network_of_preset_cpu_are_superseded_by_table_1(script, version, preset, scale, gone):
+    tasks = replace(read_outcome(ROOT / "results" / "experiments" / "table-1-tasks.json"), scale=scale)
+    content = {"bitreplay": version, "setting": {"preset": preset}}
+    assert script.is_superseded(content, [tasks]) is gone
+    assert not script.is_superseded({**content, "made": {"version": "0.2.0"}}, [tasks])
 
 
 def test_the_first_screen_of_the_committed_results(script, tmp_path):

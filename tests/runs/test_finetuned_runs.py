@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from bitreplay import caches
 from bitreplay.cli import main
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
 from bitreplay.experiments import Scale
-from bitreplay.experiments._main_table import METHODS, SETTING
-from bitreplay.learners import LEARNERS
+from bitreplay.experiments._main_runs import METHODS, SETTING
+from bitreplay.learners import LEARNERS, FineTunedLearner
 from bitreplay.runs import Prepared, Setting, Specification, run_learner
 from tests.runs.problems import SIZES
 
@@ -40,7 +43,49 @@ def test_an_interrupted_run_ends_like_one_that_was_not(tmp_path: Path, name: str
     resumed = run_learner(SMALL, quick(name), 1, tmp_path / "runs", on_state=lambda state, history: seen.append(state))
     assert seen == [2]
     assert resumed.history == undisturbed.history
-    assert [entry.kind for entry in caches.entries()] == []  # no encoder was trained for it
+    phases = 2 if name == "TrainableGBM" else 0  # it goes on from an encoder's network; no other needs one
+    assert [entry.kind for entry in caches.entries()] == ["backbones"] * phases
+
+
+def test_gbm_with_a_trainable_backbone_begins_with_the_network_of_the_frozen_one() -> None:
+    setting = replace(SMALL, training={"epochs": 1, "ste_epochs": 1}, training_seed=3)
+    prepared = Prepared(setting)
+    encoder = prepared.encoder  # trained now
+    trained = {entry.key for entry in caches.entries() if entry.kind == "backbones"}
+    learner = quick("TrainableGBM").learner(prepared, 0)
+    assert isinstance(learner, FineTunedLearner)
+    learner.learn(prepared.scenario[0])
+    assert {entry.key for entry in caches.entries() if entry.kind == "backbones"} == trained
+    assert learner.network is not None
+    frozen = setting.trained(prepared.scenario)
+    for name, value in learner.network.backbone.state_dict().items():
+        torch.testing.assert_close(value, frozen.backbone.state_dict()[name], rtol=0, atol=0)
+    np.testing.assert_array_equal(learner.network.head.weight.detach(), frozen.head_weight)
+    test = prepared.scenario[0].test
+    np.testing.assert_allclose(learner._features(test), encoder.features(test), atol=1e-5)
+    with pytest.raises(InputError, match="base_epochs is not for TrainableGBM"):
+        Specification.parse("TrainableGBM:base_epochs=1")
+
+
+def test_runs_that_differ_after_task_0_learn_it_once(tmp_path: Path) -> None:
+    states: dict[str, list[int]] = {}
+
+    def run(outputs: str, output: Path) -> History | None:
+        seen = states.setdefault(outputs, [])
+        specification = Specification.parse(f"EWC:epochs=1,fisher_samples=20,outputs={outputs}")
+        done = run_learner(
+            SMALL, specification, 0, output, on_state=lambda state, _: seen.append(state), checkpoint_seconds=0
+        )
+        return done.history
+
+    first = run("new", tmp_path / "runs")
+    other = run("all", tmp_path / "runs")
+    assert states == {"new": [0, 1, 2], "all": [1, 2]}
+    assert other != first
+    assert other == run("all", tmp_path / "alone")
+    assert other is not None
+    assert first is not None
+    assert other.seconds[0] == first.seconds[0] > 0  # of when it was learned
 
 
 def test_both_kinds_side_by_side_from_the_command_line(network: Path, tmp_path: Path) -> None:
@@ -71,7 +116,7 @@ def test_the_preset_says_which_network_is_trained_and_how_much() -> None:
 # ------------------------------------------------------------------ tables by name
 
 
-@pytest.mark.parametrize("scale", ["cpu", "paper"])
+@pytest.mark.parametrize("scale", ["cpu", "full", "paper"])
 def test_every_learner_of_a_table_can_be_made(scale: Scale) -> None:
     made = [Specification.parse(text) for text in METHODS]
     assert {*LEARNERS} - {*LEARNERS.on_frozen_encoders()} <= {specification.name for specification in made}

@@ -31,6 +31,7 @@ from bitreplay.experiments import (
     command_of,
     experiments_page,
     missing_seconds,
+    networks_table,
     read_outcome,
     write_outcome,
 )
@@ -136,7 +137,8 @@ def _measure(name: str, request: Request, folder: Path, console: Console) -> Mea
         )
     begun = time.monotonic()
     outcome = chosen.run(request)
-    outcome = replace(outcome, remarks=[*about_network(request), *outcome.remarks])
+    tables = [*outcome.tables, *networks_table(request, chosen.networks)]
+    outcome = replace(outcome, tables=tables, remarks=[*about_network(request), *outcome.remarks])
     seconds = time.monotonic() - begun - sum(request.waited)  # runs say themselves how long they took
     one = write_outcome(
         folder,

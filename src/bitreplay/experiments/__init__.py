@@ -25,6 +25,7 @@ from bitreplay.experiments._memory_figure import FIGURE_6
 from bitreplay.experiments._motivation import FIGURE_1
 from bitreplay.experiments._networks import about_network as about_network
 from bitreplay.experiments._networks import missing_seconds as missing_seconds
+from bitreplay.experiments._networks import networks_table as networks_table
 from bitreplay.experiments._page import MANY as MANY
 from bitreplay.experiments._page import VERDICTS as VERDICTS
 from bitreplay.experiments._page import experiments_page as experiments_page
@@ -50,6 +51,7 @@ ExperimentName = Literal[  # the names below, for the command line
     "table-5-eth80",
     "table-5-cifar100",
     "figure-1",
+    "figure-1-binary",
     "figure-4",
     "figure-5",
     "figure-6",
@@ -71,7 +73,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "table-4": TABLE_4,
     "table-5": TABLE_5,
     **TABLE_5_STAND_INS,
-    "figure-1": FIGURE_1,
+    **FIGURE_1,
     "figure-4": FIGURE_4,
     "figure-5": FIGURE_5,
     "figure-6": FIGURE_6,

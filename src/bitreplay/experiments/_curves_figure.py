@@ -17,6 +17,7 @@ from bitreplay._pages.words import setting_in_words
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
+from bitreplay.experiments._methods_table import curves_table
 from bitreplay.experiments._networks import network_of
 from bitreplay.experiments._training_curves import Epoch, draw_training, watch_training
 from bitreplay.experiments._verdict import Verdict, all_hold
@@ -39,7 +40,7 @@ GAP, PRIORITY = 0.045, 0.06  # sec. 4.2: between past and new classes (relative)
 FULL, NEARLY = 0.99, 0.9  # ours: what rounds to 100 %, and the share of tasks that is nearly always
 REMARKS = (
     "FeTrIL, NearestMean, FineTuning and Joint use the same frozen network, the last two as bounds; other methods of "
-    "the paper's figure train the whole network: table-1 compares them.",
+    "the paper's figure train the whole network: table-1 compares them, and draws their curves.",
     "Past is undefined until there are tasks between task 0 and the newest: gaps are means over the states from the "
     "second increment on. Task 0 is not counted, because G is trained on real samples only and K has no effect.",
     "Training accuracy is measured on the batches during training and averaged over the epoch; training curves show "
@@ -57,7 +58,7 @@ def curves_figure(request: Request, **options: Any) -> Outcome:
     first = replace(methods[BEST], seeds=methods[BEST].seeds[:1], histories=methods[BEST].histories[:1])
     ours = [methods[name] for name in (BEST, SINGLE, "GBM closed form")]
     return Outcome(
-        [_curves(methods), _groups(ours), _training(epochs)],
+        [curves_table([*methods.values()]), _groups(ours), _training(epochs)],
         [
             Drawing(draw_curves([*methods.values()]), "curves", "Accuracy on all classes seen so far, after each task"),
             Drawing(
@@ -70,16 +71,6 @@ def curves_figure(request: Request, **options: Any) -> Outcome:
         [_claim_best(methods), *_claims_groups(methods[BEST]), _claim_training(epochs)],
         REMARKS,
     )
-
-
-def _curves(methods: Mapping[str, MethodRuns]) -> Table:
-    rows: list[list[Cell]] = []
-    for name, method in methods.items():
-        mean, spread = method.curves(metrics.per_state)
-        for seen, *values in zip(method.histories[0].classes_seen, mean, spread, strict=True):
-            rows.append([name, seen, *map(float, values)])
-    title = "Accuracy (%) on all classes seen so far"
-    return Table("curves", title, ["method", "classes", "accuracy", "±"], rows, percent=["accuracy", "±"])
 
 
 def _groups(methods: Sequence[MethodRuns]) -> Table:

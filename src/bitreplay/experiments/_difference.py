@@ -3,7 +3,8 @@
 Three errors count. Another seed would have given another difference; so would another test set, however many seeds
 there are, because all of them are tested on the same samples; and so would another training of the network that the
 methods stand on. The first is measured by the spread over the seeds, the second by leaving out one part of the test
-samples at a time (a jackknife), in both methods alike; the third was measured once for all (`_retraining.py`).
+samples at a time (a jackknife), in both methods alike; the third was measured once for all (`_retraining.py`). Where
+every seed trains its networks anew, the first contains the third, and what was measured helps to know it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import fdtri
 
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns
@@ -27,6 +29,7 @@ View = Callable[[History], History]  # what is looked at of a history
 
 PARTS = 20  # ours: the usual number of groups of a jackknife; more would change the error by some percent of itself
 ROUNDING = 1e-9  # of numbers that are equal
+POOLED = 0.25  # Bancroft & Han (1983): level of the test on which the pooling of two variances depends
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,7 @@ class Difference:
     test_error: float = 0.0  # standard error due to the finite test set, common to all seeds
     n_parts: float = PARTS  # of the test set that this error was estimated from
     network: Noise = NOTHING  # due to the training of the network, common to all seeds
+    expected: Noise = NOTHING  # spread of a single value where every seed trains its networks, as measured elsewhere
     over: str = "seeds"  # what there is one value for
     sampled: str = "test samples"  # what the test error comes from
 
@@ -55,17 +59,32 @@ class Difference:
         return float(np.mean(self.values))
 
     @property
-    def seed_error(self) -> float:
-        """Standard error of the mean over the seeds; 0 if there is only one, or nothing is random."""
-        if len(self.values) == 1 or np.ptp(self.values) < ROUNDING:
-            return 0.0
-        return float(np.std(self.values, ddof=1) / math.sqrt(len(self.values)))
+    def seeds(self) -> Noise:
+        """Standard error of the mean over the seeds; 0 if there is only one, or nothing is random.
+
+        Two or three values say little of their spread: what is expected of it is pooled with them, unless they clearly
+        spread more.
+
+        Examples
+        --------
+        >>> Difference([0.01, 0.02], expected=Noise(0.01, 20)).seeds.degrees
+        21.0
+        >>> Difference([0.01, 0.07], expected=Noise(0.01, 20)).seeds.degrees
+        1.0
+        """
+        n = len(self.values)
+        own = 0.0 if n == 1 or np.ptp(self.values) < ROUNDING else float(np.var(self.values, ddof=1))
+        degrees, (spread, known) = n - 1.0, self.expected
+        if n > 1 and spread and own <= spread**2 * float(fdtri(degrees, known, 1 - POOLED)):
+            own = (degrees * own + known * spread**2) / (degrees + known)
+            degrees += known
+        return Noise(math.sqrt(own / n), degrees)
 
     @property
     def noises(self) -> dict[str, Noise]:
         """The errors that count, by what they come from."""
         found = {
-            self.over: Noise(self.seed_error, len(self.values) - 1),
+            self.over: self.seeds,
             self.sampled: Noise(self.test_error, self.n_parts - 1),
             "network": self.network,
         }
@@ -205,13 +224,14 @@ def difference_of(
 
     values = [float(value) for value in statistic(whole)]
     error, degrees = retraining(histories, networks, kind)
-    network = Noise(times * error, degrees)
+    noise = Noise(times * error, degrees)
+    network, expected = (NOTHING, noise) if networks in ("by seed", "same by seed") else (noise, NOTHING)
     parts = n_parts(histories)
     if parts < 2:  # no answers were kept, or next to none: as if the methods had been asked about different samples
         off = max(float(metrics.standard_error(history).mean()) for history in histories)
-        return Difference(values, math.sqrt(2) * off, network=network)
+        return Difference(values, math.sqrt(2) * off, network=network, expected=expected)
     left_out = [float(np.mean(statistic(thinned(part, parts)))) for part in range(parts)]
-    return Difference(values, float(np.std(left_out)) * math.sqrt(parts - 1), parts, network)
+    return Difference(values, float(np.std(left_out)) * math.sqrt(parts - 1), parts, network, expected)
 
 
 def n_parts(histories: Sequence[History]) -> int:

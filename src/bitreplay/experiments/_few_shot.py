@@ -16,6 +16,7 @@ from bitreplay._pages.methods import MethodRuns, gather
 from bitreplay.evaluation import History
 from bitreplay.experiments._difference import difference
 from bitreplay.experiments._experiment import Cell, Experiment, Outcome, Request, Table
+from bitreplay.experiments._networks import NETWORK, TINY
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import Setting
 from bitreplay.training import TrainedNetwork
@@ -44,6 +45,7 @@ REMARKS = (
     "Joint trains its head on all samples of all classes so far: it, too, has five of each new class, and learns to "
     "answer with one of the others.",
 )
+NETWORKS = {"cifar100": NETWORK, "tiny_imagenet": TINY}
 SESSIONS = {"cifar100": 5, "tiny_imagenet": 10}  # classes of each, as in the protocol
 GIVEN = (
     "The classes of the network given come first, however many they are, where the protocol has 60 of CIFAR-100 and "
@@ -80,7 +82,7 @@ def few_shot(dataset: Dataset, encoder: Encoder, request: Request) -> Outcome:
         own = {"dataset": dataset, "base": first, "increment": SESSIONS[dataset], "samples_per_class": 5}
         own["encoder"] = str(given)
     elif encoder == "resnet18":
-        own["preset"] = request.scale
+        own["preset"] = NETWORKS[dataset][request.scale]["preset"]
     setting = Setting(**{**own, **request.setting})
     pretrained = given is None and not setting.trains
     fewer = {} if request.seeds or request.scale == "paper" else FEWER[dataset]
@@ -133,9 +135,9 @@ def _leads(methods: Sequence[MethodRuns]) -> Table:
         lead = difference(_at(ours, other.seeds), other, metrics.harmonic_mean)
         rows.append([other.name, lead.mean, lead.mean - lead.margin, lead.mean + lead.margin])
     columns = ["method", "lead", "at least", "at most"]
+    noises = "draws and test samples" if "pretrained" in ours.histories[0].notes else "draws, test samples and networks"
     title = (
-        f"Lead of {ours.name} in the harmonic mean on the same draws, in points, with its 95 % interval over draws and "
-        "test samples"
+        f"Lead of {ours.name} in the harmonic mean on the same draws, in points, with its 95 % interval over {noises}"
     )
     return Table("leads", title, columns, rows, percent=columns[1:])
 
@@ -164,7 +166,7 @@ FEW_SHOT = {
         shows=SHOWS,
         duration=dict.fromkeys(("cpu", "full", "paper"), TRAINED),
         run=partial(few_shot, dataset, "resnet18"),
-        networks=({"dataset": dataset, "protocol": "few-shot", "tasks": None},),
+        networks=({**NETWORKS[dataset]["full"], "dataset": dataset, "protocol": "few-shot", "tasks": None},),
     )
     for dataset, (suffix, name) in DATA.items()
 }

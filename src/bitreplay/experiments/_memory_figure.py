@@ -14,16 +14,17 @@ from bitreplay import metrics
 from bitreplay._pages.look import COLOURS, GRID, LOOK, MARKERS, PAPER, figure, heading, quiet
 from bitreplay._pages.numbers import bits as in_bits
 from bitreplay._pages.words import setting_in_words
-from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Table
+from bitreplay.experiments._experiment import Cell, Drawing, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._memory_claims import Measured, at_equal_memory, claims, finding
+from bitreplay.experiments._networks import BINARY_NETWORKS, binary_network_of
 from bitreplay.runs import Setting
 
 EXEMPLARS = (1, 2, 5, 10, 20, 50, 100, 200, 500)  # E: "ranging from 1 to 500"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 32)  # q of K = 1: "from 1 to 32"
 PROTOTYPES = (1, 2, 4, 8, 16)  # K of q = 8: "from 1 to 16"
 SEEDS = [0, 1, 2]
-# At cpu scale 2 epochs, which reach what 5 do (results/choices/replay_options_cifar100.txt), and a linear G, whose rate
-# was chosen for LR and GBM alike on held-out samples of task 0 (results/choices/replay_rates_binary_vgg.txt).
+# But for paper scale, 2 epochs, which reach what 5 do (results/choices/replay_options_cifar100.txt), and a linear G,
+# its rate chosen for LR and GBM alike on held-out samples of task 0 (results/choices/replay_rates_binary_vgg.txt).
 REPLAY = {"paper": ",architecture=binary"}
 QUICK = ",epochs=2,learning_rate=0.003"
 SERIES = {  # with the letter of what varies
@@ -39,10 +40,14 @@ NAMED = {  # values shown next to their points, and where
     "q": {1: LEFT, 2: RIGHT, 3: RIGHT, 8: BELOW, 32: (-16, -13, "center")},
     "K": {16: ABOVE},
 }
-TRAINED = {
-    "cpu": "The network is trained for 20 epochs (preset cpu_binary), and G is a linear layer of 32-bit weights, "
-    "trained for 2 epochs per task; the paper's G is binary. LR and GBM train it in the same way.",
-    "paper": "The paper does not say how it trains the binary network and G; we use preset cpu_binary, and Adam for G.",
+LINEAR = (
+    "G is a linear layer of 32-bit weights, trained for 2 epochs per task; the paper's G is binary. LR and GBM train "
+    "it in the same way."
+)
+TRAINED: dict[Scale, str] = {
+    "cpu": f"The network is trained for 20 epochs (preset cpu_binary). {LINEAR}",
+    "full": f"The network is trained for 100 epochs (preset full_binary). {LINEAR}",
+    "paper": "The paper does not say how it trains the binary network and G: preset full_binary, and Adam for G.",
 }
 COMPARED = (
     "A prototype of q bits takes as much memory as q exemplars, so LR is compared at E = q: between two measured E, "
@@ -52,7 +57,7 @@ COMPARED = (
 
 def memory_figure(request: Request) -> Outcome:
     """Run the three series, GBM's also in closed form."""
-    own = {"dataset": "cifar100", "tasks": 10, "encoder": "binary_vgg"}
+    own = binary_network_of(request)
     replay = REPLAY.get(request.scale, QUICK)
     learners = {
         "LR": {e: f"LatentReplay:exemplars={e}{replay}" for e in EXEMPLARS},
@@ -65,7 +70,7 @@ def memory_figure(request: Request) -> Outcome:
     methods = request.methods(Setting(**{**own, **request.setting}), names, SEEDS)
     measured = {name: {value: methods[text] for value, text in own.items()} for name, own in learners.items()}
     drawing = Drawing(draw_memory_figure(measured), "memory", "Average accuracy against memory for old classes")
-    remarks = [finding(measured), TRAINED.get(request.scale, TRAINED["cpu"]), COMPARED]
+    remarks = [finding(measured), TRAINED[request.scale] if request.network is None else LINEAR, COMPARED]
     return Outcome([_table(measured)], [drawing], claims(measured), remarks)
 
 
@@ -126,8 +131,9 @@ FIGURE_6 = Experiment(
     shows="How many bits per class does a generative memory need, and how many do exemplars need to match it?",
     duration={
         "cpu": "20 minutes with --n_jobs 2, plus an hour to train the network",
-        "full": "as at cpu scale: its network is the same",
+        "full": "an hour on one core, after the network's training",
         "paper": "a few hours on a GPU",
     },
     run=memory_figure,
+    networks=BINARY_NETWORKS,
 )

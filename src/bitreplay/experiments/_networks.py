@@ -10,9 +10,9 @@ from typing import Any
 
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.errors import InputError
-from bitreplay.experiments._experiment import Request, Scale
+from bitreplay.experiments._experiment import Cell, Request, Scale, Table
 from bitreplay.runs import Setting, content_hash, untrained_seconds
-from bitreplay.training import TrainedNetwork
+from bitreplay.training import TrainedNetwork, untrained_phases
 
 PAPER = {"dataset": "cifar100", "tasks": 10, "encoder": "resnet18", "preset": "paper"}  # sec. 4.1
 FULL = {**PAPER, "preset": "full"}  # ours: its network, with a schedule of hours on two cores
@@ -27,6 +27,17 @@ SMALL: Mapping[Scale, Mapping[str, Any]] = {  # ours: 5 minutes, for experiments
     "full": FULL,
     "paper": PAPER,
 }
+TINY: Mapping[Scale, Mapping[str, Any]] = {  # for TinyImageNet, of which a fifth of the images may be all there are
+    **NETWORK,
+    "full": {**FULL, "preset": "full_tiny"},
+}
+BINARY_NETWORKS = ({"encoder": "binary_vgg", "preset": "full_binary"},)  # of an experiment at full scale
+BINARY: Mapping[Scale, Mapping[str, Any]] = {  # fully binary; the paper does not say how it trains it
+    "cpu": {"dataset": "cifar100", "tasks": 10, "encoder": "binary_vgg"},
+    "full": {**PAPER, **BINARY_NETWORKS[0]},
+    "paper": {**PAPER, **BINARY_NETWORKS[0]},
+}
+OTHER_PHASES = ("straight_through", "binarized", "continued")  # any of them is a network's last
 
 
 def network_of(request: Request, networks: Mapping[Scale, Mapping[str, Any]] = NETWORK) -> dict[str, Any]:
@@ -34,34 +45,74 @@ def network_of(request: Request, networks: Mapping[Scale, Mapping[str, Any]] = N
     return {**networks[request.scale], **({} if request.network is None else {"encoder": str(request.network)})}
 
 
+def binary_network_of(request: Request) -> dict[str, Any]:
+    """The same with the fully binary network; one that is given must be binary, too."""
+    if not fits(request, binarizer="native"):
+        raise InputError(f"this experiment needs a fully binary network; {request.network} is none")
+    return network_of(request, BINARY)
+
+
 def fits(request: Request, **binarizer: Any) -> bool:
     """Whether the network given, if there is one, was trained with a binarizer of these options: `p`, `f`, its kind."""
     if request.network is None:
         return True
-    own = TrainedNetwork.load(request.network).binarizer
-    trained_with: dict[str, Any] = {"binarizer": "none" if own is None else own.kind}
-    if isinstance(own, Thermometer):
-        trained_with["p"] = own.p
-    elif isinstance(own, Heaviside):
-        trained_with["f"] = own.f
+    trained_with = _trained_with(TrainedNetwork.load(request.network))
     return all(trained_with.get(option) == value for option, value in binarizer.items())
+
+
+def _trained_with(network: TrainedNetwork) -> dict[str, Any]:
+    own = network.binarizer
+    sizes = {"p": own.p} if isinstance(own, Thermometer) else {"f": own.f} if isinstance(own, Heaviside) else {}
+    return {"binarizer": "none" if own is None else own.kind, **sizes}
 
 
 def about_network(request: Request) -> list[str]:
     """What a reader must know about the network given, if there is one."""
     if request.network is None:
         return []
-    network = TrainedNetwork.load(request.network)
-    own = network.binarizer
-    size = f", {own.extra_repr()}" if own is not None and own.extra_repr() else ""
-    words = "no binarizer" if own is None else f"{own.kind}{size}"
-    reached = [f"{100 * value:.1f} % {name}" for name, value in network.accuracy.items() if value is not None]
-    told = f"; test accuracy on these classes: {', '.join(reached)}" if reached else ""
     return [
-        f"On a network trained before and given with --network: {network.backbone_name}, {len(network.classes)} "
-        f"classes in task 0, {words}{told} (SHA-256 {content_hash(request.network)[:12]}). Nothing was trained for "
-        "this outcome; what needs other networks is left out."
+        f"On a network trained before and given with --network (SHA-256 {content_hash(request.network)[:12]}). Nothing "
+        "was trained for this outcome; what needs other networks is left out."
     ]
+
+
+def networks_table(request: Request, networks: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """What the networks of an experiment reach on task 0: the one given or, at full scale, all those of its own.
+
+    A network that nobody has trained, because the experiment did not need it after all, is not among them.
+    """
+    if not networks or (request.scale != "full" and request.network is None):
+        return []
+    if request.network is not None:
+        found = [TrainedNetwork.load(request.network)]
+    else:
+        settings = _settings(request, networks)
+        found = [setting.trained(setting.scenario(), progress=False) for setting in settings if is_trained(setting)]
+    columns = ["network", "trained without", "binarizer added", "trained with"]
+    rows = [[_in_words(network), *_reached(network)] for network in found]
+    title = "Test accuracy of the networks on task 0: without a binarizer, when it is only added, when trained with it"
+    return [Table("networks", title, columns, rows, percent=columns[1:])]
+
+
+def is_trained(setting: Setting) -> bool:
+    """Whether the network of a setting is in the cache."""
+    task = setting.scenario()[0]
+    return not untrained_phases(task, setting.encoder_name, setting.training_options, **setting.how_trained())
+
+
+def _in_words(network: TrainedNetwork) -> str:
+    """Data, classes, backbone and what it was trained with."""
+    how, (kind, *sizes) = network.description, _trained_with(network).items()
+    with_what = "no binarizer" if kind[1] == "none" else ", ".join([kind[1], *(f"{name} = {n}" for name, n in sizes)])
+    words = [f"{len(network.classes)} classes", network.backbone_name, with_what]
+    words += ["trained for as long"] if how.get("phase") == "continued" else []
+    return ", ".join([how["dataset"], *words] if "dataset" in how else words)
+
+
+def _reached(network: TrainedNetwork) -> list[Cell]:
+    reached = network.accuracy
+    last = next((reached[phase] for phase in OTHER_PHASES if phase in reached), None)
+    return [reached.get("plain"), reached.get("plain_then_binarized"), last]
 
 
 def missing_seconds(request: Request, networks: Sequence[Mapping[str, Any]]) -> list[float]:
@@ -70,5 +121,8 @@ def missing_seconds(request: Request, networks: Sequence[Mapping[str, Any]]) -> 
         if not networks:
             raise InputError("this experiment has networks of its own: --network cannot stand for them")
         return []
-    settings = [Setting(**{**NETWORK[request.scale], **request.setting, **varied}) for varied in networks]
-    return untrained_seconds(settings)
+    return untrained_seconds(_settings(request, networks))
+
+
+def _settings(request: Request, networks: Sequence[Mapping[str, Any]]) -> list[Setting]:
+    return [Setting(**{**NETWORK[request.scale], **request.setting, **varied}) for varied in networks]

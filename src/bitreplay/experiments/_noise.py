@@ -60,7 +60,13 @@ def probability(noises: Collection[Noise], distance: float) -> float:
     parts = [noise for noise in noises if noise.error]
     ratio = -abs(distance) / math.hypot(*(noise.error for noise in parts))
     least, most = (2 * float(stdtr(f(noise.degrees for noise in parts), ratio)) for f in (max, min))
-    if most - least <= LEAST or least < LEAST:
+    if least < LEAST:
         return most
-    logarithm = brentq(lambda p: margin(parts, math.exp(p)) - abs(distance), math.log(least), math.log(most))
-    return math.exp(logarithm)
+
+    def beyond(logarithm: float) -> float:
+        return margin(parts, math.exp(logarithm)) - abs(distance)
+
+    low, high = math.log(least), math.log(most)
+    if beyond(high) >= 0 or beyond(low) <= 0:  # one source is nearly all, or none is: there, rounding decides
+        return most
+    return math.exp(brentq(beyond, low, high))

@@ -14,7 +14,7 @@ from typing import Literal
 from bitreplay.evaluation import History
 from bitreplay.experiments._noise import NOTHING, Noise
 
-Networks = Literal["same", "different", "one side", "by seed"]
+Networks = Literal["same", "different", "one side", "same by seed", "by seed"]
 Kind = Literal["average", "state", "gap", "priority", "phase", "plain"]
 
 
@@ -47,7 +47,8 @@ def retraining(histories: Sequence[History], networks: Networks = "same", kind: 
     """How much a difference would change with other networks; runs of pretrained encoders say so in their notes.
 
     Both methods may use one network, or each its own; only one of them a single one, while the other trains one with
-    every seed; or all train one with every seed: then the seeds show this noise already.
+    every seed; or every seed may have a network of its own, for both or for each: then the seeds show this noise, and
+    it says what to expect of them.
 
     Examples
     --------
@@ -59,9 +60,9 @@ def retraining(histories: Sequence[History], networks: Networks = "same", kind: 
     """
     given = bool(histories) and all("pretrained" in history.notes for history in histories)
     spread = SPREADS[kind]
-    if given or networks == "by seed":
+    if given:
         return NOTHING
-    if networks == "same":
+    if networks in ("same", "same by seed"):
         return Noise(spread.paired, spread.paired_degrees)
-    times = math.sqrt(2) if networks == "different" else 1.0
+    times = 1.0 if networks == "one side" else math.sqrt(2)
     return Noise(spread.apart * times, spread.apart_degrees)

@@ -33,6 +33,7 @@ REMARKS = (
     "Means and ± (standard deviations) are over classes; a fall is the mean over the classes' own falls. The paper "
     "does not say for which p and which classes it found 33 %.",
     "Samples and pseudo-exemplars of both K share one t-SNE, so that samples have the same positions in both panels.",
+    "Intervals are over classes; how much another training of the network changes these measures is not known.",
 )
 
 

@@ -7,7 +7,7 @@ that: the claims of an experiment all hold, or fail, with 95 % confidence togeth
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 LEVEL = 0.05  # the field's 95 %
 
@@ -28,6 +28,7 @@ class Verdict:
     p: float
     tested: bool = True  # or known beforehand: that nothing was tested needs no correction
     noises: tuple[str, ...] = ()  # what may have been otherwise: seeds, test samples, the network
+    corrected: bool = field(default=False, repr=False, compare=False)  # for the claims tested with it: not again
 
     @classmethod
     def fact(cls, true: bool) -> Verdict:
@@ -77,9 +78,9 @@ def holm(verdicts: Sequence[Verdict]) -> list[Verdict]:
     [0.03, 0.02, 0.0]
     """
     adjusted = list(verdicts)
-    tested = [place for place, verdict in enumerate(verdicts) if verdict.tested]
+    tested = [place for place, verdict in enumerate(verdicts) if verdict.tested and not verdict.corrected]
     so_far = 0.0
     for rank, place in enumerate(sorted(tested, key=lambda place: verdicts[place].p)):
         so_far = max(so_far, min(1.0, (len(tested) - rank) * verdicts[place].p))
-        adjusted[place] = replace(verdicts[place], p=so_far)
+        adjusted[place] = replace(verdicts[place], p=so_far, corrected=True)
     return adjusted

@@ -53,6 +53,8 @@ class Method(ABC):
         What kind of bound it is, for methods that are reference points rather than competitors; "" for all others.
     streams : bool
         Whether it learns more samples of classes that it knows, and so from streams.
+    later_options : tuple of str
+        Options that have no effect on task 0: runs that differ in them alone learn it once.
     uses : {"features", "bits"} or None
         What it uses of a frozen encoder; None if it trains its own network.
     """
@@ -61,6 +63,7 @@ class Method(ABC):
     VERSION: ClassVar[int] = 1
     bound: ClassVar[str] = ""
     streams: ClassVar[bool] = False
+    later_options: ClassVar[tuple[str, ...]] = ()
 
     @property
     def uses(self) -> Uses | None:

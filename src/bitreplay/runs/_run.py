@@ -3,7 +3,8 @@
 The folder holds `config.yaml` (enough to run it again: ``bitreplay run --config``), `history.json`, `log.csv`, for
 methods with a binary memory `memory.safetensors`, for GBM on a network `model.bitreplay` (which `bitreplay predict`
 uses), and while it runs `checkpoint.safetensors`: the learner's state and the history up to it in one file, so that the
-two always match. A run without a checkpoint starts over, and ends with the same numbers.
+two always match. A run without a checkpoint starts over, and ends with the same numbers. Runs that differ only in
+options that matter after task 0, such as loss weights, share a checkpoint of task 0, which stays.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from bitreplay.runs._setting import Setting
 from bitreplay.runs._specification import Specification
 
 CHECKPOINT_SECONDS = 20.0  # ours: work that is lost at most; the state of some methods takes a second to write
+BEGINNINGS = "beginnings"  # folder of the checkpoints of task 0 that runs share
 
 
 def run_learner(
@@ -85,7 +87,8 @@ def run_learner(
     write_config(folder, _configuration(setting, specification, seed, train_accuracy))
 
     notes = {"data": scenario.dataset.name, **setting.notes(), **learner.notes()}
-    history = _resume(folder / CHECKPOINT, learner) or History.empty(learner.name, notes)
+    beginning = _beginning(prepared, specification, seed, output, train_accuracy)
+    history = _resume(folder / CHECKPOINT, learner) or _resume(beginning, learner) or History.empty(learner.name, notes)
     saved = time.monotonic()
 
     def after_state(state: int, history: History) -> None:
@@ -93,6 +96,8 @@ def run_learner(
         if state + 1 < len(scenario) and time.monotonic() - saved >= checkpoint_seconds:
             _write_checkpoint(folder / CHECKPOINT, learner, history)
             saved = time.monotonic()
+            if state == 0 and specification.about.later_options:
+                _write_checkpoint(beginning, learner, history)
         if on_state is not None:
             on_state(state, history)
 
@@ -118,17 +123,32 @@ def find_run(
 
 def _folder(prepared: Prepared, specification: Specification, seed: int, output: Path, train_accuracy: bool) -> Path:
     """A readable name, with a hash of everything that determines the result."""
-    key = caches.key(
+    key = _key(prepared, specification, seed, train_accuracy, specification.all_options())
+    words = f"{prepared.scenario.dataset.name} {specification} seed {seed}"
+    return Path(output) / (re.sub(r"[^a-z0-9_.]+", "-", words.lower()).strip("-")[:80] + f"-{key[:8]}")
+
+
+def _beginning(prepared: Prepared, specification: Specification, seed: int, output: Path, train_accuracy: bool) -> Path:
+    """The checkpoint of task 0 that a run shares with those that differ in its later options alone."""
+    later = specification.about.later_options
+    options = {name: value for name, value in specification.all_options().items() if name not in later}
+    key = _key(prepared, specification, seed, train_accuracy, options)
+    return Path(output) / BEGINNINGS / f"{key}.safetensors"
+
+
+def _key(
+    prepared: Prepared, specification: Specification, seed: int, train_accuracy: bool, options: dict[str, Any]
+) -> str:
+    """A hash of what determines the result: with all options that of a run."""
+    return caches.key(
         setting=prepared.setting.determinants(),
         data=prepared.scenario.dataset.fingerprint,
         learner=specification.name,
-        options=specification.all_options(),
+        options=options,
         version=specification.about.version,
         seed=seed,
         train_accuracy=train_accuracy,
     )
-    words = f"{prepared.scenario.dataset.name} {specification} seed {seed}"
-    return Path(output) / (re.sub(r"[^a-z0-9_.]+", "-", words.lower()).strip("-")[:80] + f"-{key[:8]}")
 
 
 def _configuration(setting: Setting, specification: Specification, seed: int, train_accuracy: bool) -> dict[str, Any]:
@@ -141,6 +161,7 @@ def _configuration(setting: Setting, specification: Specification, seed: int, tr
 
 
 def _write_checkpoint(path: Path, learner: Learner, history: History) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     # (ascontiguousarray would make vectors of scalars)
     state = {f"learner.{name}": np.asarray(value, order="C") for name, value in learner.state_dict().items()}
     write_file(path, "checkpoint", {"history": history.to_json()}, state)

@@ -81,8 +81,9 @@ class Setting:
         be trained on task 0 (`resnet18`, `small_cnn`, `binary_vgg`), or a folder written by `bitreplay train`. A name
         may carry options: `resnet18:width=64`. By default `small_cnn` for digits, `efficientnet_lite0` for all others.
     preset : str, optional
-        How an encoder is trained: `cpu`, `paper`, `digits`, `small`, `cpu_binary` or, for a small `quicknet` with
-        random weights, `cpu_hybrid`. By default `cpu_binary` for `binary_vgg`, `digits` for digits, else `cpu`.
+        How an encoder is trained: `cpu`, `full` (`full_tiny` for TinyImageNet), `paper`, `digits`, `small`, `medium`,
+        `cpu_binary` and `full_binary` for `binary_vgg` or, for a small `quicknet` with random weights, `cpu_hybrid`.
+        By default `cpu_binary` for `binary_vgg`, `digits` for digits, else `cpu`.
         Methods that train the whole network all train alike within it, or with `paper` each as its authors did.
     binarizer : {"thermometer", "heaviside", "native", "none", "calibrated"}
         What an encoder is trained with. The features of `binary_vgg` are already binary: its default is `native`.
@@ -274,7 +275,8 @@ class Setting:
                 f"got the encoder {name!r}"
             )
         as_published = self.preset_name == "paper" and not self.training
-        return TrainingContext(name, options, None if as_published else self.training_options, self._device)
+        budget = None if as_published else self.training_options
+        return TrainingContext(name, options, budget, self._device, self.training_seed, self.precision)
 
     def make_encoder(self, scenario: Scenario, uses: Uses = "bits", *, progress: bool = True) -> Encoder:
         """The encoder, trained if necessary.

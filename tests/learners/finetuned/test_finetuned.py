@@ -81,6 +81,17 @@ def test_same_seed_same_result_another_seed_another_and_no_global_random_state(v
     assert np.array_equal(np.random.get_state()[1], numpy_before)  # noqa: NPY002
 
 
+@pytest.mark.parametrize("variant", [name for name, (kind, *_) in VARIANTS.items() if kind.later_options])
+def test_later_options_have_no_effect_on_task_0(variant):
+    kind = VARIANTS[variant][0]
+    other = {"outputs": "new" if variant == "EWC all" else "all", "rivals": 3}
+    learner = make(variant)
+    for name in kind.later_options:
+        setattr(learner, name, other[name] if name in other else getattr(learner, name) / 2)
+    learner.learn(scenario[0])
+    assert same(learner.state_dict(), through_all_tasks(variant)[1][0])
+
+
 @every
 def test_sizes_are_those_that_are_documented(variant):
     assert make(variant).memory_bits() == make(variant).working_set_bits() == 0
@@ -157,6 +168,9 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
         ("TrainableGBM", {"head": "svm"}),
         ("TrainableGBM", {"p": 0}),
         ("TrainableGBM", {"follow": "no"}),
+        ("TrainableGBM", {"optimizer": "rprop"}),
+        ("TrainableGBM", {"keep_statistics": 1}),
+        ("TrainableGBM", {"base_epochs": 3}),
     ],
 )
 def test_options_are_checked_when_given(name, options):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +12,9 @@ from torch import nn
 
 from bitreplay._floor.devices import usable_device
 from bitreplay.backbones import BACKBONES, build_backbone, count_features, option_names
+from bitreplay.data import Task
 from bitreplay.errors import InputError
-from bitreplay.training import TrainingOptions
+from bitreplay.training import Precision, TrainedNetwork, TrainingOptions, train_base
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class TrainingContext:
         How much training every method gets; without one each trains as its authors did.
     device : str
         Where: "auto" takes a GPU if there is one.
+    training_seed : int
+        Seed of the network that frozen methods stand on, for methods that go on from it.
+    precision : {"32-true", "bf16-mixed"}
+        Arithmetic of that network's training.
 
     Examples
     --------
@@ -50,6 +56,8 @@ class TrainingContext:
     backbone_options: Mapping[str, Any] = field(default_factory=dict)
     budget: TrainingOptions | None = None
     device: str = "auto"
+    training_seed: int = 0
+    precision: Precision = "32-true"
 
     def __post_init__(self) -> None:
         if self.backbone not in BACKBONES:
@@ -62,6 +70,20 @@ class TrainingContext:
         options = {"in_channels": channels} if "in_channels" in option_names(self.backbone) else {}
         backbone = build_backbone(self.backbone, generator=generator, **options, **self.backbone_options)
         return backbone, count_features(backbone, (channels, height, width))
+
+    def trained_on(self, task: Task, p: int) -> TrainedNetwork:
+        """The network that frozen methods stand on: trained on task 0 in two phases, the second with a thermometer."""
+        return train_base(
+            task,
+            self.backbone,
+            self.budget or TrainingOptions(),
+            backbone_options=self.backbone_options,
+            p=p,
+            seed=self.training_seed,
+            accelerator=self.device,
+            precision=self.precision,
+            progress=sys.stdout.isatty(),  # where its bar is drawn
+        )
 
     def torch_device(self) -> torch.device:
         """The device."""

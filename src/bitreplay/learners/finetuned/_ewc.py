@@ -106,6 +106,7 @@ class EWC(FineTunedLearner):
         base_epochs=200, epochs=180, milestones=(70 / 180, 120 / 180, 150 / 180), weight_decay=2e-4
     )
     memory_arrays: ClassVar[tuple[str, ...]] = ("fisher",)
+    later_options: ClassVar[tuple[str, ...]] = ("strength", "old_share", "outputs")
 
     def __post_init__(self) -> None:
         super().__post_init__()

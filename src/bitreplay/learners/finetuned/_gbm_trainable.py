@@ -1,7 +1,8 @@
 """GBM with a trainable backbone: the extension that the GBM paper suggests in its last section.
 
-Pseudo-exemplars of old classes feed the outputs, the backbone is held by feature distillation (as in PASS and IL2A),
-and the prototypes follow it: how often each bit flips is measured on the new task's images, before and after.
+It goes on from the network that a frozen GBM stands on. From the second task on, pseudo-exemplars of old classes feed
+the outputs, the backbone is held by feature distillation (as in PASS and IL2A), and the prototypes follow it: how often
+each bit flips is measured on the new task's images, before and after.
 """
 
 from __future__ import annotations
@@ -14,24 +15,23 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import cross_entropy
 
-from bitreplay._floor.arguments import number, truth
+from bitreplay._floor.arguments import number, one_of, truth
 from bitreplay._floor.seeds import first_draw
 from bitreplay.binarizers import Thermometer
 from bitreplay.bits import PackedBits
 from bitreplay.data import Samples, Task
+from bitreplay.errors import InputError
 from bitreplay.gbm import GBMOptions, GBMState, head_of, state_content, state_from_content
 from bitreplay.heads import VERSION as HEADS_VERSION
 from bitreplay.learners._learner import Arrays, from_text, to_text
 from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
-from bitreplay.learners.finetuned._network import GrowingNetwork
+from bitreplay.learners.finetuned._network import GrowingNetwork, LinearOutputs
 from bitreplay.learners.finetuned._pass import PASS_RECIPE, feature_distance
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._training import Batch
 from bitreplay.learners.frozen._gbm import HeadName
 from bitreplay.memory import BinaryMemory, Label
-
-STE_SHARE = 0.25  # ours: the last quarter of task 0's epochs has the thermometer in (sec. 3.3, phase 2)
-STE_RATE = 0.1  # ours: at a tenth of the learning rate, as in the preset "paper" for a frozen backbone
+from bitreplay.training import Optimizer
 
 Rates = npt.NDArray[np.float64]
 
@@ -73,6 +73,9 @@ def followed(memory: BinaryMemory, cleared: Rates, added: Rates) -> BinaryMemory
 class TrainableGBM(FineTunedLearner):
     """A generative binary memory on a trainable backbone: K * D * q * n_c bits are stored.
 
+    Task 0 is the training of a frozen encoder, from the cache if it was trained before: GBM and TrainableGBM begin with
+    the same network. Options of the training are those of later tasks.
+
     Parameters
     ----------
     prototypes : int
@@ -87,6 +90,13 @@ class TrainableGBM(FineTunedLearner):
         Weight of the distance between new and old features.
     follow : bool
         Let prototypes follow the bits' flips.
+    optimizer : {"adam", "sgd"}
+        With SGD, the learning rate should be given too: that of Adam is by far too low for it.
+    keep_statistics : bool
+        Normalise by the statistics of task 0 instead of those of each batch.
+    base_epochs, epochs : int, optional
+        Passes over the samples of task 0, which the preset alone sets here, and of each later task; by default as in
+        the preset.
     batch_size : int, optional
         Images per step, to which pseudo-exemplars of the old classes are added; by default as in the preset.
 
@@ -113,16 +123,23 @@ class TrainableGBM(FineTunedLearner):
     head: HeadName = "closed_form"
     distillation_weight: float = 10.0  # PASS and IL2A, main.py: --kd_weight
     follow: bool = True
+    optimizer: Optimizer = "adam"  # PASS's, to which the weight of the distance belongs
+    keep_statistics: bool = True  # ours: statistics of new classes alone would move every bit
 
     name: ClassVar[str] = "TrainableGBM"
-    VERSION: ClassVar[int] = 2  # classes of few samples, as of GBM
-    # PASS's Adam, to which its weight of the distance belongs; SGD at 0.1 with it kills all features within a task.
+    VERSION: ClassVar[int] = 3  # begins with the network of a frozen GBM
     published: ClassVar[Recipe] = PASS_RECIPE
 
     def __post_init__(self) -> None:
         super().__post_init__()
         number("distillation_weight", self.distillation_weight, 0)
         truth("follow", self.follow)
+        truth("keep_statistics", self.keep_statistics)
+        one_of("optimizer", self.optimizer, Optimizer)
+        if self.base_epochs is not None:
+            raise InputError(
+                "base_epochs is not for TrainableGBM: its task 0 is the training of a frozen encoder, by the preset"
+            )
         self.thermometer = Thermometer(self.p)
         self.core = GBMOptions(self.prototypes, self.bits, self.head, calibrate=False)
         self.state: GBMState | None = None
@@ -133,38 +150,49 @@ class TrainableGBM(FineTunedLearner):
         return f"{super().version}.{HEADS_VERSION}"
 
     @property
+    def recipe(self) -> Recipe:
+        """How it trains later tasks."""
+        return replace(super().recipe, optimizer=self.optimizer)
+
+    @property
     def memory(self) -> BinaryMemory | None:
         """Everything stored about the classes, which are identified by their position in the learning order."""
         return None if self.state is None else self.state.memory
 
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
+        if self.network is None:
+            self._numbered(task)  # refuses what cannot be learned before anything is trained
+            self._first = self.context.trained_on(task, self.p)
         super().learn(task)
         self.state = self._learned
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         if old is None:
-            self._fit(
-                network, images, targets, lambda b: cross_entropy(network(b.pixels), b.targets), share=1 - STE_SHARE
-            )
+            self._take_over(network)
+            return
 
         def loss(batch: Batch) -> torch.Tensor:
             features = network.features(batch.pixels)
-            seen, classes = self.thermometer(features), batch.targets
-            if old is None:
-                return cross_entropy(network.head(seen), classes)
-            drawn, old_classes = self._pseudo_exemplars(len(classes), network.head.sizes[-1], batch.generator)
-            seen = torch.cat([seen, self.thermometer.decode(drawn.to(seen))])
-            classes = torch.cat([classes, old_classes.to(classes)])
+            drawn, old_classes = self._pseudo_exemplars(len(batch.targets), network.head.sizes[-1], batch.generator)
+            seen = torch.cat([self.thermometer(features), self.thermometer.decode(drawn.to(features))])
+            classes = torch.cat([batch.targets, old_classes.to(batch.targets)])
             with torch.no_grad():
                 old_features = old.features(batch.pixels)
             held = feature_distance(features, old_features)
             return cross_entropy(network.head(seen), classes) + self.distillation_weight * held
 
-        if old is None:
-            self._fit(network, images, targets, loss, phase=1, share=STE_SHARE, slower=STE_RATE)
-        else:  # statistics of new classes alone would move every bit; ours: on digits' test set, one class a task
-            self._fit(network, images, targets, loss, keep_statistics=True)
+        self._fit(network, images, targets, loss, keep_statistics=self.keep_statistics)
+
+    def _take_over(self, network: GrowingNetwork) -> None:
+        """Backbone, outputs and preprocessing of the network that was trained on task 0 with a thermometer."""
+        first, head = self._first, network.head
+        assert isinstance(head, LinearOutputs)
+        self.preprocessing = first.preprocessing
+        network.backbone.load_state_dict(first.backbone.state_dict())
+        with torch.no_grad():
+            head.weights[0].copy_(torch.tensor(first.head_weight))
+            head.biases[0].copy_(torch.tensor(first.head_bias))
 
     def _pseudo_exemplars(self, n: int, n_new: int, generator: torch.Generator) -> tuple[torch.Tensor, torch.Tensor]:
         """Bits of old classes, as many of each as there are samples of a new one in a batch of `n` (eq. 6)."""

@@ -124,6 +124,7 @@ class IL2A(FineTunedLearner):
     name: ClassVar[str] = "IL2A"
     published: ClassVar[Recipe] = PASS_RECIPE  # main.py: the same as PASS
     memory_arrays: ClassVar[tuple[str, ...]] = ("means", "covariances")
+    later_options: ClassVar[tuple[str, ...]] = ("semantic_weight", "distillation_weight")
 
     def __post_init__(self) -> None:
         super().__post_init__()

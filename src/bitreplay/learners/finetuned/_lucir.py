@@ -101,6 +101,7 @@ class LUCIR(WithExemplars):
         )
     )
     head_kind: ClassVar[type[OutputLayers]] = CosineOutputs
+    later_options: ClassVar[tuple[str, ...]] = ("less_forget_weight", "margin", "margin_weight", "rivals")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -100,6 +100,7 @@ class PASS(FineTunedLearner):
     name: ClassVar[str] = "PASS"
     published: ClassVar[Recipe] = PASS_RECIPE
     memory_arrays: ClassVar[tuple[str, ...]] = ("means", "radius")
+    later_options: ClassVar[tuple[str, ...]] = ("prototype_weight", "distillation_weight")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,0 +1,157 @@
+"""The runs behind table 1: which methods, in which setting, at every scale.
+
+At cpu scale all methods learn 20 classes of CIFAR-100 with small networks for a few epochs. At full scale they learn 50
+classes, with a budget that rewards learning: every seed then trains all networks anew, those of frozen methods too. At
+paper scale they are the paper's six columns, and each method trains as its authors did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bitreplay import metrics
+from bitreplay._pages.methods import MethodRuns, gather
+from bitreplay.data import describe_sizes
+from bitreplay.evaluation import RunResult
+from bitreplay.experiments._difference import Difference, difference
+from bitreplay.experiments._experiment import Request, Scale
+from bitreplay.experiments._loss_weights import CHOSEN
+from bitreplay.experiments._networks import PAPER
+from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, published
+from bitreplay.experiments._retraining import Networks
+from bitreplay.experiments._stopped import STOPPED, stopped
+from bitreplay.learners import LEARNERS
+from bitreplay.runs import Setting
+
+FINE_TUNED, JOINT = "FullFineTuning", "FullJoint"
+METHODS = (  # the paper's rows, its GBM with one prototype and eight, and around them what this library has besides
+    FINE_TUNED,
+    JOINT,
+    "iCaRL",
+    "iCaRL:output=nme",
+    "EEIL",
+    "LUCIR",
+    "LwF-MC",
+    "EWC",
+    "EWC:outputs=all",
+    "PASS",
+    "IL2A",
+    "FeTrIL",
+    ONE,
+    EIGHT,
+    "GBM",
+    "TrainableGBM",
+    "FineTuning",
+    "Joint",
+    "NearestMean",
+    "FeCAM",
+    "StreamingLDA",
+    "RandomRidge",
+)
+REAL = {"dataset": "cifar100", "image_size": 24, "encoder": "resnet18"}  # ours: real images, of three quarters the size
+SETTING: Mapping[Scale, Mapping[str, Any]] = {
+    # Ours: all methods trained for as many epochs; sized for half an hour a seed on two cores.
+    "cpu": {**REAL, "classes": 20, "base": 10, "increment": 2, "preset": "small"},
+    # Ours: half of the classes, in five increments as in the paper; sized for ten hours a seed on one core.
+    "full": {**REAL, "classes": 50, "base": 25, "increment": 5, "preset": "medium"},
+    "paper": PAPER,
+}
+SETTINGS: dict[Scale, tuple[tuple[str, int], ...]] = {  # data set and T, the paper's columns next to ours
+    "cpu": (("cifar100", 5),),  # five increments, but of 20 classes
+    "full": (("cifar100", 5),),  # and of 50
+    "paper": COLUMNS,
+}
+SEEDS = {"cpu": [0], "full": [0, 1], "paper": [0, 1, 2]}
+
+
+@dataclass(frozen=True)
+class Column:
+    """What was measured under one setting."""
+
+    name: str
+    results: Sequence[RunResult]
+    published: Mapping[str, float]  # the paper's column
+    by_seed: bool = False  # whether every seed trained the networks of frozen methods, too
+
+    @property
+    def methods(self) -> dict[str, MethodRuns]:
+        """By the names of the rows."""
+        return {method.name: method for method in gather(self.results)}
+
+    def method(self, name: str) -> MethodRuns:
+        """A method of the paper: with the loss weights that were chosen, if it was run with them."""
+        methods = self.methods
+        return methods.get(CHOSEN.get(name, name)) or methods[name]
+
+    def best(self, names: Sequence[str]) -> MethodRuns:
+        """The best of some methods."""
+        return max((self.method(name) for name in names if name in self.methods), key=average)
+
+    def difference(self, one: MethodRuns, other: MethodRuns) -> Difference:
+        """How much better one is than another, with the noise of the networks that they stand on."""
+        return difference(one, other, networks=self.networks(one, other))
+
+    def networks(self, one: MethodRuns, other: MethodRuns) -> Networks:
+        """Whether two methods stand on the same network: a frozen one, or one that they train with every seed."""
+        frozen = LEARNERS.on_frozen_encoders()
+        own = [method.histories[0].learner not in frozen for method in (one, other)]
+        alike = not any(own) and one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE)
+        if self.by_seed and len(one.seeds) > 1:
+            return "same by seed" if alike else "by seed"
+        if alike:
+            return "same"
+        if not any(own) or len(one.seeds) == 1:
+            return "different"
+        return "by seed" if all(own) else "one side"
+
+
+def average(method: MethodRuns) -> float:
+    """Average accuracy, mean over the seeds."""
+    return method.measure(metrics.average).mean
+
+
+def run_columns(request: Request, learners: Sequence[str] | None = None) -> list[Column]:
+    """Run all columns of a scale, or only `learners` in them."""
+    scale, columns = request.scale, []
+    chosen = learners or (*METHODS, *(CHOSEN.values() if scale == "full" else ()))
+    for dataset, tasks in SETTINGS[scale]:
+        varied = {"dataset": dataset, "tasks": tasks} if scale == "paper" else {}  # sec. 4.1: T says how task 0 is cut
+        own = {**SETTING[scale], **varied, **request.setting}
+        if scale == "full":
+            results = [
+                result
+                for seed in request.seeds or SEEDS[scale]
+                for result in _with_own_networks(replace(request, seeds=[seed]), own, chosen, seed)
+            ]
+        else:
+            results = _rows(request, Setting(**own), chosen, SEEDS[scale])
+        name = f"{dataset}, T = {tasks}" if varied else f"{describe_sizes(results[0].history.task_sizes)} classes"
+        columns.append(Column(name, [*results, *stopping(results)], published(dataset, tasks), by_seed=scale == "full"))
+    return columns
+
+
+def _rows(request: Request, setting: Setting, learners: Sequence[str], seeds: Sequence[int]) -> list[RunResult]:
+    """All learners, and GBM on a network trained with Heaviside."""
+    results = [run.result() for run in request.compare(setting, learners, seeds)]
+    for run in request.compare(replace(setting, binarizer="heaviside"), [ONE, EIGHT], seeds):
+        one = run.result()
+        results.append(RunResult(one.name + HEAVISIDE, one.seed, one.history))
+    return results
+
+
+def _with_own_networks(request: Request, own: Mapping[str, Any], learners: Sequence[str], seed: int) -> list[RunResult]:
+    """All rows of one seed, which is that of every network, too; joint training only of the last state."""
+    setting = Setting(**{**own, "training_seed": seed})
+    results = _rows(request, setting, [name for name in learners if name != JOINT], [seed])
+    if JOINT in learners:
+        n_classes = len(results[0].history.learning_order)
+        at_once = replace(setting, tasks=None, base=None, increment=None, sizes=[n_classes])
+        results += [run.result() for run in request.compare(at_once, [JOINT], [seed])]
+    return results
+
+
+def stopping(results: Sequence[RunResult]) -> list[RunResult]:
+    """The network of fine-tuning, had it stopped after task 0."""
+    return [RunResult(STOPPED, one.seed, stopped(one.history)) for one in results if one.name == FINE_TUNED]
