@@ -26,27 +26,21 @@ import contextlib
 import datetime
 import itertools
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
-import matplotlib as mpl
 import numpy as np
 
-from bitreplay import GBMClassifier, evaluate, metrics
-from bitreplay.binarizers import Binarizer, Thermometer
+from bitreplay.binarizers import Thermometer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
-from bitreplay.data import Samples, Stream, as_stream, from_arrays, make_scenario
+from bitreplay.data import Stream
 from bitreplay.gbm import GBMOptions, GBMState
-from bitreplay.learners import FrozenLearner
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture, online_steps
-from bitreplay.runs import Specification
-
-mpl.use("Agg")
-from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
+from stream_learners import LEARNERS_SHOWN, learners
+from stream_times import times
 
 N_CLASSES, MOMENTS = 20, 20
 Curve = tuple[float, float, float, float]  # start, lowest, end, settled
@@ -184,7 +178,6 @@ FORMS: dict[str, Callable[[Problem, int], Curve]] = {
     "refit": lambda problem, q: singly(problem, q, "refit"),
 }
 FORMS_SHOWN = ("online (16 bits)",)  # other than with 50 samples and q = 3
-LEARNERS_SHOWN = ("GBM", "StreamingLDA", "NearestMean", "LatentReplay:epochs=1,min_steps=10")
 PARTS = ("known", "growing", "noise", "learners", "times")
 GROWING = (  # samples at first, sizes, new classes
     (5, (10, 20, 40, 60, 80, 100), False),
@@ -220,47 +213,6 @@ def growing(
     errors = added.std(axis=0) / np.sqrt(max(1, len(problems) - 1))
     cells = "".join(f"{mean:+7.2f} ({error:.2f})" for mean, error in zip(added.mean(axis=0), errors, strict=True))
     write(f"{name:<22}{cells}   worst {added[:, -1].min():+.2f}")
-
-
-class Source:
-    """Stored features in the place of an encoder."""
-
-    name, key, binarizer, tail = "features", "features", None, None
-
-    def __init__(self, data: dict[str, np.ndarray]) -> None:
-        self._data = data
-
-    def notes(self) -> dict[str, str]:
-        """None."""
-        return {}
-
-    def features(self, samples: Samples) -> np.ndarray:
-        """Looked up."""
-        return self._data[f"x_{samples.part}"][samples.indices].astype(np.float32)
-
-    def bits(self, samples: Samples, binarizer: Binarizer) -> PackedBits:
-        """Binarized."""
-        return binarizer.pack(self.features(samples))
-
-
-def learners(
-    data: dict[str, np.ndarray], every: int, kinds: list[Stream], shown: list[str], write: Callable[[str], None]
-) -> None:
-    """Average (anytime) and final accuracy, memory and time of several methods along streams."""
-    thin = {name: array[::every] if name.endswith("train") else array for name, array in data.items()}
-    pixels = [np.zeros((len(thin[name]), 1, 1, 1), np.uint8) for name in ("y_train", "y_test")]
-    dataset = from_arrays(pixels[0], thin["y_train"], pixels[1], thin["y_test"])
-    tasks = make_scenario(dataset, base=50, increment=10)
-    for kind in kinds:
-        stream = as_stream(tasks, kind, batch=10)
-        n_samples = sum(len(task.train) for task in stream) - len(stream[0].train)
-        write(f"\nlearners, {kind}: 50 classes, then {n_samples} samples of all in batches of 10, {len(stream)} states")
-        write(f"{'':<34}{'anytime':>9}{'final':>8}{'kbit kept':>11}{'s to learn':>12}")
-        for text in shown:
-            method = Specification.parse(text).make(0)
-            history = evaluate(FrozenLearner(method, Source(thin)), stream)
-            rates = f"{100 * metrics.average(history):9.2f}{100 * metrics.final(history):8.2f}"
-            write(f"{text:<34}{rates}{history.memory_bits[-1] / 1e3:11.0f}{sum(history.seconds):12.1f}")
 
 
 def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
@@ -304,41 +256,6 @@ def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None])
             f"  {judges}: lowest - start {lows.mean():+.2f} on average, worst {lows.min():+.2f}; "
             f"end - mean of five at once {ends.mean():+.2f}, worst {ends.min():+.2f}"
         )
-
-
-def times(data: dict[str, np.ndarray], n_calls: int, plot: Path | None, write: Callable[[str], None]) -> None:
-    """The processor's time per call of partial_fit with one sample, along a stream."""
-    rng, x, y = np.random.default_rng(0), data["x_train"], data["y_train"]
-    rows = [rng.permutation(np.flatnonzero(y == c)) for c in range(int(y.max()) + 1)]
-    first, stream = (
-        np.concatenate([own[:50] for own in rows]),
-        rng.permutation(np.concatenate([own[50:] for own in rows])),
-    )
-    setting = f"{len(rows)} classes of 50 samples at first, D = {x.shape[1]}, K = 8, q = 3"
-    write(f"\npartial_fit of one sample, {setting}: ms of the processor")
-    figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-    for update, calls in (("online", n_calls), ("refit", min(n_calls, 40))):
-        clf = GBMClassifier(random_state=0, update=update).fit(x[first], y[first])
-        clf.partial_fit(x[stream[-1:]], y[stream[-1:]])
-        taken = np.empty(calls)
-        for i, row in enumerate(stream[:calls]):
-            began = time.process_time()
-            clf.partial_fit(x[row : row + 1], y[row : row + 1])
-            taken[i] = 1e3 * (time.process_time() - began)
-        size = max(1, calls // 20)
-        parts = taken[: len(taken) // size * size].reshape(-1, size)
-        shown = " ".join(f"{np.median(part):.2f}" for part in parts)
-        write(f"{update:<8}{calls} calls, medians of every {size}: {shown}; 95 % below {np.quantile(taken, 0.95):.2f}")
-        axes.plot(
-            size * (np.arange(len(parts)) + 0.5), np.median(parts, axis=1), marker=".", label=f'update="{update}"'
-        )
-    axes.set(
-        xlabel="calls of partial_fit with one sample", ylabel="ms per call (median)", yscale="log", ylim=(0.1, None)
-    )
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    if plot is not None:
-        figure.savefig(plot, dpi=120)
 
 
 def main() -> None:
