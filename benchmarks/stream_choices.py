@@ -41,6 +41,7 @@ CASES = (  # samples at first, sizes, new classes, what is varied
     (100, (120, 150, 200, 400), False, ("as it is", "SMALL = 100")),
     (200, (220, 250, 300, 400), False, ("as it is", "SMALL = 100")),
     (50, (5, 10, 20, 50, 100), True, ("as it is", "GROWTH = 2")),
+    (50, (250, 350, 450), False, ("as it is", "KEPT = 8")),
 )
 
 
@@ -49,6 +50,7 @@ def main() -> None:
     parser.add_argument("--features", type=Path, required=True, help=".npz of embeddings.py")
     parser.add_argument("--draws", type=int, default=6)
     parser.add_argument("--cases", type=int, nargs="*", default=range(len(CASES)), help="only these")
+    parser.add_argument("--only", nargs="*", default=ALL, help="of what is varied")
     parser.add_argument("--share", action="store_true", help="SHARE of mixture/_online.py instead")
     parser.add_argument("--output", type=Path, help="append what is shown to this file")
     asked = parser.parse_args()
@@ -72,7 +74,7 @@ def main() -> None:
             n_first, sizes, new, names = CASES[case]
             title = f"20 x {n_first} samples, then {'20 new classes, ' if new else ''}one at a time"
             given = problems(n_first, sizes[-1] - (0 if new else n_first), new=new)
-            for i, name in enumerate(names):
+            for i, name in enumerate(name for name in names if name in asked.only):
                 with contextlib.ExitStack() as patches:
                     for constant, value in VARIATIONS[name].items():
                         patches.enter_context(mock.patch(constant, value))
