@@ -13,8 +13,6 @@ many samples of a class before it does.
 
 Learners: GBM and other methods along the streams of `bitreplay run --stream`, 50 classes first.
 
-Noise: how much of a draw's differences comes from its test samples, and from the start of EM.
-
 --only times measures calls of partial_fit along a stream, and draws them. (Where the rules' constants come from is in
 stream_choices.py.)
 
@@ -27,7 +25,6 @@ import datetime
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -61,12 +58,11 @@ class Problem:
         self.binarizer.calibrate(data["x_train"][first])
         self.first, self.y_first = self._bits(data["x_train"][first]), data["y_train"][first]
         self.stream, self.y = self._bits(data["x_train"][stream]), data["y_train"][stream]
-        at = np.flatnonzero(np.isin(data["y_test"], classes)) if judge != "train" else np.arange(0)
-        used = 500 if judge == "test" else n_first + n_more  # training samples of each class that do not judge
-        aside = np.concatenate([own[used:] for own in rows.values()])
-        self.judges = self._bits(np.concatenate([data["x_test"][at], data["x_train"][aside]]))
-        self.right = np.concatenate([data["y_test"][at], data["y_train"][aside]])
-        self.draw, self.new, self.n_first, self.n_test = draw, new, n_first, len(at)
+        judges = np.flatnonzero(np.isin(data["y_test"], classes))
+        if judge == "train":
+            judges = np.concatenate([own[n_first + n_more :] for own in rows.values()])  # what nothing has seen
+        self.judges, self.right = self._bits(data[f"x_{judge}"][judges]), data[f"y_{judge}"][judges]
+        self.draw, self.new, self.n_first = draw, new, n_first
         self._once: dict[tuple[int, int], float] = {}
 
     def _bits(self, features: np.ndarray) -> PackedBits:
@@ -111,13 +107,10 @@ class Problem:
                 curve.append(self.accuracy(state))
         return curve
 
-    def hits(self, state: GBMState) -> np.ndarray:
-        """Which of the judges are recognised."""
-        return np.array(state.labels)[state.scores(self.judges).argmax(1)] == self.right
-
     def accuracy(self, state: GBMState) -> float:
         """In percent."""
-        return 100 * float(self.hits(state).mean())
+        given = np.array(state.labels)[state.scores(self.judges).argmax(1)]
+        return 100 * float((given == self.right).mean())
 
     def moments(self) -> Iterator[range]:
         """The stream in parts, after each of which accuracy is measured."""
@@ -178,7 +171,7 @@ FORMS: dict[str, Callable[[Problem, int], Curve]] = {
     "refit": lambda problem, q: singly(problem, q, "refit"),
 }
 FORMS_SHOWN = ("online (16 bits)",)  # other than with 50 samples and q = 3
-PARTS = ("known", "growing", "noise", "learners", "times")
+PARTS = ("known", "growing", "learners", "times")
 GROWING = (  # samples at first, sizes, new classes
     (5, (10, 20, 40, 60, 80, 100), False),
     (20, (25, 30, 40, 60, 80, 100), False),
@@ -213,49 +206,6 @@ def growing(
     errors = added.std(axis=0) / np.sqrt(max(1, len(problems) - 1))
     cells = "".join(f"{mean:+7.2f} ({error:.2f})" for mean, error in zip(added.mean(axis=0), errors, strict=True))
     write(f"{name:<22}{cells}   worst {added[:, -1].min():+.2f}")
-
-
-def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
-    """What a draw's differences owe to its 2,000 test samples and to the start of EM.
-
-    The same stream is also judged by all samples that nothing has seen, training samples among them: five times as
-    many. The error of a difference is that of its discordant samples, sqrt(n_better + n_worse) / n.
-    """
-    write(
-        f"\nnoise: known, q = 3, {draws} draws; lowest - start (its error) at which of {MOMENTS}, "
-        "end - at once (its error); five at once with other seeds"
-    )
-    worst = {"test": [], "unseen": []}
-    for draw in range(draws):
-        problem, line = Problem(data, draw, 50, 50, new=False, judge="unseen"), f"  draw {draw}"
-        state = problem.start(3)
-        states = [state]
-        for part in problem.moments():
-            for i in part:
-                state = state.learned({int(problem.y[i]): problem.stream[i]})
-            states.append(state)
-        both = concatenate([problem.first, problem.stream]), np.concatenate([problem.y_first, problem.y])
-        seeds = [replace(problem._empty(GBMOptions()), seed=seed).learned(by_class(*both)) for seed in range(5)]
-        right = np.array([problem.hits(each) for each in (*states, *seeds)])
-        for judges, columns in (("test", slice(problem.n_test)), ("unseen", slice(None))):
-            hits = right[:, columns].astype(int)
-            rates = 100 * hits.mean(axis=1)
-            once = hits[len(states) :]
-            lowest = int(rates[: len(states)].argmin())
-            low, end = (100 * (hits[i] - to) for i, to in ((lowest, hits[0]), (len(states) - 1, once[0])))
-            worst[judges].append((low.mean(), rates[len(states) - 1] - 100 * once.mean()))
-            errors = [np.sqrt((change**2).sum()) / len(change) for change in (low, end)]
-            line += (
-                f"; {judges}: {low.mean():+.2f} ({errors[0]:.2f}) at {lowest}, {end.mean():+.2f} ({errors[1]:.2f}); "
-            )
-            line += " ".join(f"{rate:.2f}" for rate in rates[len(states) :])
-        write(line)
-    for judges, values in worst.items():
-        lows, ends = np.array(values).T
-        write(
-            f"  {judges}: lowest - start {lows.mean():+.2f} on average, worst {lows.min():+.2f}; "
-            f"end - mean of five at once {ends.mean():+.2f}, worst {ends.min():+.2f}"
-        )
 
 
 def main() -> None:
@@ -297,8 +247,6 @@ def main() -> None:
             for n_first, sizes, new in GROWING:
                 title = f"growing: 20 x {n_first} samples, then {'20 new classes, ' if new else ''}one at a time"
                 growing(problems(n_first, sizes[-1] - (0 if new else n_first), new=new), sizes, write, title)
-        if "noise" in asked.only:
-            noise(data, asked.draws, write)
         if "learners" in asked.only:
             learners(data, asked.every, asked.streams, asked.learners, write)
         if "times" in asked.only:
