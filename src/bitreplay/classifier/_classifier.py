@@ -204,7 +204,7 @@ class GBMClassifier(FittedAttributes, Suggesting, NoveltyMethods, ClassifierMixi
     def settle(self) -> GBMClassifier:
         """Bring all classes to rest: round statistics to q bits, and drop what classes in motion keep besides.
 
-        It never happens by itself, except to a class that a call doubles or that both sides of a merge know.
+        It never happens by itself, except to a class that a large call joins or that both sides of a merge know.
         """
         with self._writing():
             fitted = self._now()

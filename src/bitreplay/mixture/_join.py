@@ -1,10 +1,9 @@
 """Fits mixtures to a past and further samples, **bits → memory**: of the past's samples, only their mixture is left.
 
-Pseudo-exemplars in their stead would bring noise of their own, and a fit to them costs more than it gains. Here the
-past has a say with its prototypes themselves. The further samples are fitted alone, to more prototypes than there may
-be, and the prototypes of both are joined pairwise, those that belong together first. A few steps of EM follow, in which
-a prototype of the past stands for as many samples as it had: it is their mean (as in Vasconcelos and Lippman, "Learning
-mixture hierarchies", NIPS 1998).
+Pseudo-exemplars in their stead would bring noise of their own. Here the past has a say with its prototypes themselves.
+The further samples are fitted alone, to more prototypes than there may be, and the prototypes of both are joined
+pairwise, those that belong together first. A few steps of EM follow, in which a prototype of the past stands for as
+many samples as it had: it is their mean (as in Vasconcelos and Lippman, "Learning mixture hierarchies", NIPS 1998).
 """
 
 from __future__ import annotations
