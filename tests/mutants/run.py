@@ -1,0 +1,192 @@
+"""Draws mutants of the core, and says which of them no test notices: `make mutants`.
+
+The tests of a package run once, to learn which of them reach which line. Then each mutant is a forked process, in which
+nothing is left to import, and which runs the tests that reach the changed statement, the quickest first, until one
+fails. A mutant in which they all pass has survived: a test is missing, or the code is more than is needed, or
+`equivalent.txt` says why it computes the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import coverage
+import pytest
+from _pytest.runner import runtestprotocol
+
+from tests.mutants.making import File, Mutant, functions_of
+
+ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src" / "bitreplay"
+EQUIVALENT = Path(__file__).parent / "equivalent.txt"
+
+# What to mutate, and the tests that should notice; those that start processes or take longest are left out.
+PACKAGES = {
+    "bits": ("bits", ["tests/bits"]),
+    "mixture": ("mixture", ["tests/mixture"]),
+    "memory": ("memory", ["tests/memory"]),
+    "heads": ("heads", ["tests/heads"]),
+    "gbm": ("gbm", ["tests/gbm"]),
+    "device": ("device", ["tests/device"]),
+    "plain": ("_kernels/plain.py", ["tests/kernels/test_plain.py"]),
+}
+SLOW = ["test_distributed.py", "test_sklearn_checks.py", "test_emulated.py", "test_many_classes.py"]
+
+
+class Runner:
+    """Takes the place of pytest's own loop over the tests it has collected."""
+
+    def __init__(self, chosen: list[Mutant], jobs: int, seconds: float) -> None:
+        self.chosen, self.jobs, self.seconds = chosen, jobs, seconds
+        self.fates: dict[str, str] = {}  # of each mutant: killed, survived, not reached
+        self.tests: list[Any] = []
+        self.reached: dict[tuple[str, int], set[str]] = defaultdict(set)  # the tests that reach a line
+        self.taken: dict[str, float] = {}  # seconds of every test that passes
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Failing examples are neither made shorter nor kept."""
+        from hypothesis import Phase, settings  # not above: pytest wants to import it first
+
+        settings.register_profile("mutants", database=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+        settings.load_profile("mutants")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the tests as they are, then those that reach each mutant."""
+        if "tests.device.conftest" in sys.modules:  # compiled once
+            conftest = sys.modules["tests.device.conftest"]
+            library = conftest.compile_library(Path(tempfile.mkdtemp(prefix="mutants-")))
+            conftest.compile_library = lambda folder: library  # type: ignore[attr-defined]
+        self.tests = session.items
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [Path(folder) / str(i) for i in range(self.jobs)]
+            share = -(-len(self.tests) // self.jobs)
+            watches = [(p, self.tests[i * share : (i + 1) * share]) for i, p in enumerate(parts)]
+            self._processes([lambda w=w: self._watch(*w) for w in watches], print)
+            for part in parts:
+                taken, reached = pickle.loads(part.read_bytes())
+                self.taken |= taken
+                for line, names in reached.items():
+                    self.reached[line] |= names
+        print(f"{len(self.taken)} of {len(self.tests)} tests pass, {sum(self.taken.values()):.0f} s", flush=True)
+        functions = functions_of(SOURCES)
+        self._processes([lambda m=m: self._attack(m, functions) for m in self.chosen], self._note)
+        return True
+
+    def _watch(self, target: Path, tests: list[Any]) -> int:
+        """Run tests as they are, and keep which lines each of them reaches and how long it takes."""
+        watching = coverage.Coverage(data_file=None, include=[f"{SOURCES}/*"], config_file=False)
+        taken, reached = {}, defaultdict(set)
+        watching.start()
+        for test, after in zip(tests, [*tests[1:], None], strict=True):
+            watching.switch_context(test.nodeid)
+            begun = time.process_time()
+            if all(report.passed for report in runtestprotocol(test, log=False, nextitem=after)):
+                taken[test.nodeid] = time.process_time() - begun
+        watching.stop()
+        data = watching.get_data()
+        for path in data.measured_files():
+            for line, names in data.contexts_by_lineno(path).items():
+                reached[path, line].update(names)
+        target.write_bytes(pickle.dumps((taken, dict(reached))))
+        return 0
+
+    def _attack(self, mutant: Mutant, functions: list[Any]) -> int:
+        """1 if a test notices the mutant, 0 if none does, 2 if none reaches it."""
+        names = set().union(*(self.reached.get((str(mutant.path), line), set()) for line in mutant.lines))
+        tests = sorted((test for test in self.tests if test.nodeid in names & self.taken.keys()), key=self._duration)
+        limit = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (32 << 30, limit))
+        mutant.enter(functions)
+        begun = time.process_time()
+        for test in tests:
+            spent = time.process_time() - begun
+            if spent > self.seconds:
+                break
+            resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + 10 * self._duration(test)) + 10,) * 2)
+            if any(report.failed for report in runtestprotocol(test, log=False, nextitem=None)):
+                return 1
+        return 0 if tests else 2
+
+    def _duration(self, test: Any) -> float:
+        return self.taken[test.nodeid]
+
+    def _note(self, number: int, status: int) -> None:
+        name = self.chosen[number].name
+        self.fates[name] = {0: "survived", 2 << 8: "not reached"}.get(status, "killed")
+        if self.fates[name] != "killed":
+            print(f"{self.fates[name]}: {name}", flush=True)
+
+    def _processes(self, works: list[Callable[[], int]], done: Callable[[int, int], Any]) -> None:
+        """Do each work in a forked process, so many at once; `done` is told its number and how it ended."""
+        running: dict[int, int] = {}
+        for number, work in enumerate([*works, *[None] * self.jobs]):
+            if work is None or len(running) == self.jobs:
+                if running:
+                    process, status = os.wait()
+                    done(running.pop(process), status)
+            if work is not None:
+                process = os.fork()
+                if process == 0:
+                    nothing = os.open(os.devnull, os.O_RDWR)
+                    os.dup2(nothing, 1)
+                    os.dup2(nothing, 2)
+                    try:
+                        os._exit(work())
+                    finally:
+                        os._exit(1)
+                running[process] = number
+
+
+def draw(package: str, n: int, seed: int) -> tuple[list[Mutant], int]:
+    """Some mutants of a package and how many there are."""
+    target = SOURCES / PACKAGES[package][0]
+    files = [File(path) for path in (sorted(target.glob("*.py")) if target.is_dir() else [target])]
+    every = [(file, i) for file in files for i in range(len(file))]
+    chosen = random.Random(f"{package} {seed}").sample(every, min(n, len(every)))
+    return [file[i] for file, i in chosen], len(every)
+
+
+def equivalents() -> dict[str, str]:
+    """The mutants that compute the same or that nobody needs to notice, and why."""
+    blocks = [block.splitlines() for block in EQUIVALENT.read_text().strip().split("\n\n")]
+    return {line: lines[0].removeprefix("# ") for lines in blocks for line in lines[1:]}
+
+
+def main() -> None:
+    """Draw, run, count."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("packages", nargs="*", default=list(PACKAGES), help=f"some of {', '.join(PACKAGES)}")
+    parser.add_argument("--each", type=int, default=60, help="mutants of a package")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of tests for each mutant")
+    options = parser.parse_args()
+    known = equivalents()
+    left = 0
+    for package in options.packages:
+        chosen, n = draw(package, options.each, options.seed)
+        runner = Runner([mutant for mutant in chosen if mutant.name not in known], options.jobs, options.seconds)
+        words = ["-q", "-s", "-p", "no:cacheprovider", *(f"--ignore-glob=*/{name}" for name in SLOW)]
+        tests = [*PACKAGES[package][1], f"src/bitreplay/{PACKAGES[package][0]}"]
+        if pytest.main([*words, *tests], plugins=[runner]):
+            sys.exit("pytest could not collect the tests")
+        lived = [name for name, fate in runner.fates.items() if fate != "killed"]
+        left += len(lived)
+        same = len(chosen) - len(runner.chosen)
+        print(f"{package}: {len(chosen)} of {n} mutants: {len(runner.fates) - len(lived)} killed, {same} explained, {len(lived)} left")
+    sys.exit(left > 0)
+
+
+if __name__ == "__main__":
+    main()
