@@ -22,12 +22,12 @@ def moving(bits: int = 3, d: int = 21, kept: int = 0) -> BinaryMemory:
     return memory
 
 
-def motion(size: int, d: int, bits: int, kept: int = 0, seed: int = 1) -> Motion:
+def motion(size: int, d: int, bits: int, kept: int = 0, seed: int = 1, equal: bool = False) -> Motion:
     rng = np.random.default_rng(seed)
     count = kept or 71
     shares = rng.dirichlet(np.ones(size))
     samples = pack(rng.integers(0, 2, (kept, d)) if kept else np.zeros((0, d), int))
-    return Motion.of(rng.random((size, d)), shares * count, count, samples, kept // 2, bits=bits, rng=rng)
+    return Motion.of(rng.random((size, d)), shares * count, count, samples, kept // 2, bits=bits, rng=rng, equal=equal)
 
 
 def empty(d: int) -> PackedBits:
@@ -105,6 +105,16 @@ def test_files_bring_back_motion_and_older_readers_find_settled_codes(bits: int,
     _, settled = memory.to_content()
     assert all(np.array_equal(tensors[name], settled[name]) for name in settled)
     assert not any(name.startswith("motion") for name in settled)
+
+
+@pytest.mark.parametrize("bits", [3, 32])
+def test_equal_weights_are_equal_whatever_the_counts_also_in_a_file(bits: int, tmp_path: Path) -> None:
+    memory = moving(bits)
+    memory.move({"cup": motion(2, 21, bits, seed=4, equal=True)})
+    memory.save(tmp_path / "memory")
+    for each in (memory, BinaryMemory.load(tmp_path / "memory")):
+        assert each.mixture("cup").weights.tolist() == [0.5, 0.5]
+        assert len(set(each.mixture("mug").weights)) == 3
 
 
 def test_what_was_changed_is_at_rest_or_gone_and_the_rest_stays_in_motion():

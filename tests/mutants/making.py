@@ -21,7 +21,7 @@ import libcst
 from libcst.metadata import MetadataWrapper
 from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_assignment, operator_string
-from mutmut.mutation.pragma_handling import get_ignored_lines
+from mutmut.mutation.pragma_handling import IgnoredCode
 
 
 class _Visitor(MutationVisitor):
@@ -73,9 +73,13 @@ class File:
     def __init__(self, path: Path) -> None:
         self.path, self.source = path, path.read_text()
         wrapped = MetadataWrapper(libcst.parse_module(self.source))
-        visitor = _Visitor(_OPERATORS, get_ignored_lines(str(path), self.source, wrapped, None))
+        visitor = _Visitor(_OPERATORS, IgnoredCode(set(), set(), set()))
         self._module = wrapped.visit(visitor)
-        self._changes = [change for change in visitor.mutations if change.contained_by_top_level_function is not None]
+        self._changes = [
+            change
+            for change in visitor.mutations
+            if isinstance(change.contained_by_top_level_function, libcst.FunctionDef)
+        ]
 
     def __len__(self) -> int:
         return len(self._changes)

@@ -18,38 +18,39 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import coverage
 import pytest
 from _pytest.runner import runtestprotocol
 
+from tests.mutants import equivalents
 from tests.mutants.making import File, Mutant, functions_of
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "bitreplay"
-EQUIVALENT = Path(__file__).parent / "equivalent.txt"
 
 # What to mutate, and the tests that should notice; those that start processes or take longest are left out.
 PACKAGES = {
-    "bits": ("bits", ["tests/bits"]),
-    "mixture": ("mixture", ["tests/mixture"]),
-    "memory": ("memory", ["tests/memory"]),
-    "heads": ("heads", ["tests/heads"]),
-    "gbm": ("gbm", ["tests/gbm"]),
-    "device": ("device", ["tests/device"]),
-    "plain": ("_kernels/plain.py", ["tests/kernels/test_plain.py"]),
+    "bits": ("bits", "tests/bits"),
+    "mixture": ("mixture", "tests/mixture"),
+    "memory": ("memory", "tests/memory"),
+    "heads": ("heads", "tests/heads"),
+    "gbm": ("gbm", "tests/gbm"),
+    "device": ("device", "tests/device"),
+    "plain": ("_kernels/plain.py", "tests/kernels/test_plain.py"),
 }
-SLOW = ["test_distributed.py", "test_sklearn_checks.py", "test_emulated.py", "test_many_classes.py"]
+SLOW = ["test_distributed.py", "test_sklearn_checks.py", "test_emulated.py"]
 
 
 class Runner:
     """Takes the place of pytest's own loop over the tests it has collected."""
 
-    def __init__(self, chosen: list[Mutant], jobs: int, seconds: float) -> None:
-        self.chosen, self.jobs, self.seconds = chosen, jobs, seconds
-        self.fates: dict[str, str] = {}  # of each mutant: killed, survived, not reached
+    def __init__(self, chosen: list[Mutant], sources: Path, jobs: int, seconds: float) -> None:
+        self.chosen, self.sources, self.jobs, self.seconds = chosen, sources, jobs, seconds
+        self.fates = [""] * len(chosen)  # killed, survived, not reached
         self.tests: list[Any] = []
         self.reached: dict[tuple[str, int], set[str]] = defaultdict(set)  # the tests that reach a line
         self.taken: dict[str, float] = {}  # seconds of every test that passes
@@ -72,20 +73,20 @@ class Runner:
             parts = [Path(folder) / str(i) for i in range(self.jobs)]
             share = -(-len(self.tests) // self.jobs)
             watches = [(p, self.tests[i * share : (i + 1) * share]) for i, p in enumerate(parts)]
-            self._processes([lambda w=w: self._watch(*w) for w in watches], print)
+            self._processes([partial(self._watch, *watch) for watch in watches], lambda number, status: None)
             for part in parts:
                 taken, reached = pickle.loads(part.read_bytes())
                 self.taken |= taken
                 for line, names in reached.items():
                     self.reached[line] |= names
         print(f"{len(self.taken)} of {len(self.tests)} tests pass, {sum(self.taken.values()):.0f} s", flush=True)
-        functions = functions_of(SOURCES)
-        self._processes([lambda m=m: self._attack(m, functions) for m in self.chosen], self._note)
+        functions = functions_of(self.sources)
+        self._processes([partial(self._attack, mutant, functions) for mutant in self.chosen], self._note)
         return True
 
     def _watch(self, target: Path, tests: list[Any]) -> int:
         """Run tests as they are, and keep which lines each of them reaches and how long it takes."""
-        watching = coverage.Coverage(data_file=None, include=[f"{SOURCES}/*"], config_file=False)
+        watching = coverage.Coverage(data_file=None, include=[f"{self.sources}/*"], config_file=False)
         taken, reached = {}, defaultdict(set)
         watching.start()
         for test, after in zip(tests, [*tests[1:], None], strict=True):
@@ -122,30 +123,34 @@ class Runner:
         return self.taken[test.nodeid]
 
     def _note(self, number: int, status: int) -> None:
-        name = self.chosen[number].name
-        self.fates[name] = {0: "survived", 2 << 8: "not reached"}.get(status, "killed")
-        if self.fates[name] != "killed":
-            print(f"{self.fates[name]}: {name}", flush=True)
+        self.fates[number] = {0: "survived", 2 << 8: "not reached"}.get(status, "killed")
+        if self.fates[number] != "killed":
+            print(f"{self.fates[number]}: {self.chosen[number].name}", flush=True)
 
     def _processes(self, works: list[Callable[[], int]], done: Callable[[int, int], Any]) -> None:
         """Do each work in a forked process, so many at once; `done` is told its number and how it ended."""
-        running: dict[int, int] = {}
-        for number, work in enumerate([*works, *[None] * self.jobs]):
-            if work is None or len(running) == self.jobs:
-                if running:
-                    process, status = os.wait()
-                    done(running.pop(process), status)
-            if work is not None:
+        waiting, running = list(enumerate(works)), dict[int, int]()
+        while waiting or running:
+            if waiting and len(running) < self.jobs:
+                number, work = waiting.pop(0)
                 process = os.fork()
                 if process == 0:
-                    nothing = os.open(os.devnull, os.O_RDWR)
-                    os.dup2(nothing, 1)
-                    os.dup2(nothing, 2)
-                    try:
-                        os._exit(work())
-                    finally:
-                        os._exit(1)
+                    _quietly(work)
                 running[process] = number
+            else:
+                process, status = os.wait()
+                done(running.pop(process), status)
+
+
+def _quietly(work: Callable[[], int]) -> NoReturn:
+    """Do it in this process, which ends with its result, and with 1 if it raises an error."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 1)
+    os.dup2(nothing, 2)
+    try:
+        os._exit(work())
+    finally:
+        os._exit(1)
 
 
 def draw(package: str, n: int, seed: int) -> tuple[list[Mutant], int]:
@@ -157,10 +162,12 @@ def draw(package: str, n: int, seed: int) -> tuple[list[Mutant], int]:
     return [file[i] for file, i in chosen], len(every)
 
 
-def equivalents() -> dict[str, str]:
-    """The mutants that compute the same or that nobody needs to notice, and why."""
-    blocks = [block.splitlines() for block in EQUIVALENT.read_text().strip().split("\n\n")]
-    return {line: lines[0].removeprefix("# ") for lines in blocks for line in lines[1:]}
+def attack(chosen: list[Mutant], sources: Path, words: list[str], jobs: int, seconds: float) -> list[str]:
+    """What became of each mutant, under the tests that these words make pytest collect."""
+    runner = Runner(chosen, sources, jobs, seconds)
+    if pytest.main(["-q", "-s", "-p", "no:cacheprovider", *words], plugins=[runner]):
+        sys.exit("the tests cannot be run")
+    return runner.fates
 
 
 def main() -> None:
@@ -172,19 +179,17 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes at once")
     parser.add_argument("--seconds", type=float, default=5.0, help="of tests for each mutant")
     options = parser.parse_args()
-    known = equivalents()
-    left = 0
+    explained, left = equivalents(), 0
     for package in options.packages:
         chosen, n = draw(package, options.each, options.seed)
-        runner = Runner([mutant for mutant in chosen if mutant.name not in known], options.jobs, options.seconds)
-        words = ["-q", "-s", "-p", "no:cacheprovider", *(f"--ignore-glob=*/{name}" for name in SLOW)]
-        tests = [*PACKAGES[package][1], f"src/bitreplay/{PACKAGES[package][0]}"]
-        if pytest.main([*words, *tests], plugins=[runner]):
-            sys.exit("pytest could not collect the tests")
-        lived = [name for name, fate in runner.fates.items() if fate != "killed"]
-        left += len(lived)
-        same = len(chosen) - len(runner.chosen)
-        print(f"{package}: {len(chosen)} of {n} mutants: {len(runner.fates) - len(lived)} killed, {same} explained, {len(lived)} left")
+        others = [mutant for mutant in chosen if mutant.name not in explained]
+        target, folder = PACKAGES[package]
+        words = [*(f"--ignore-glob=*/{name}" for name in SLOW), folder, f"src/bitreplay/{target}"]
+        fates = attack(others, SOURCES, words, options.jobs, options.seconds)
+        lived = len(others) - fates.count("killed")
+        counts = f"{fates.count('killed')} killed, {len(chosen) - len(others)} explained, {lived} left"
+        print(f"{package}: {len(chosen)} of {n} mutants: {counts}", flush=True)
+        left += lived
     sys.exit(left > 0)
 
 
