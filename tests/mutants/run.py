@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -45,6 +45,10 @@ PACKAGES = {
 SLOW = ["test_distributed.py", "test_sklearn_checks.py", "test_emulated.py"]
 
 
+PASSED, FAILED, UNREACHED, BROKEN = range(4)  # how a process ends
+MEMORY = 2**36  # addresses that a mutant may use; torch alone reserves some billions
+
+
 class Runner:
     """Takes the place of pytest's own loop over the tests it has collected."""
 
@@ -64,22 +68,24 @@ class Runner:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Run the tests as they are, then those that reach each mutant."""
-        if "tests.device.conftest" in sys.modules:  # compiled once
-            conftest = sys.modules["tests.device.conftest"]
-            library = conftest.compile_library(Path(tempfile.mkdtemp(prefix="mutants-")))
-            conftest.compile_library = lambda folder: library  # type: ignore[attr-defined]
         self.tests = session.items
-        with tempfile.TemporaryDirectory() as folder:
-            parts = [Path(folder) / str(i) for i in range(self.jobs)]
-            share = -(-len(self.tests) // self.jobs)
-            watches = [(p, self.tests[i * share : (i + 1) * share]) for i, p in enumerate(parts)]
-            self._processes([partial(self._watch, *watch) for watch in watches], lambda number, status: None)
-            for part in parts:
-                taken, reached = pickle.loads(part.read_bytes())
-                self.taken |= taken
-                for line, names in reached.items():
-                    self.reached[line] |= names
+        files: Path = session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # made before forking
+        if any("library" in getattr(test, "fixturenames", ()) for test in self.tests):
+            conftest = sys.modules["tests.device.conftest"]
+            library = conftest.compile_library(files)  # once, not by every process
+            conftest.compile_library = lambda folder: library  # type: ignore[attr-defined]
+        parts = [files / f"watched {i}" for i in range(self.jobs)]
+        watches = [partial(self._watch, part, self.tests[i :: self.jobs]) for i, part in enumerate(parts)]
+        self._processes(watches, _must_pass)
+        for part in parts:
+            taken, reached = pickle.loads(part.read_bytes())
+            self.taken |= taken
+            for line, names in reached.items():
+                self.reached[line] |= names
         print(f"{len(self.taken)} of {len(self.tests)} tests pass, {sum(self.taken.values()):.0f} s", flush=True)
+        self._processes(
+            [partial(self._notice, self.taken.keys(), float("inf"))], _must_pass
+        )  # where nothing is changed
         functions = functions_of(self.sources)
         self._processes([partial(self._attack, mutant, functions) for mutant in self.chosen], self._note)
         return True
@@ -89,10 +95,10 @@ class Runner:
         watching = coverage.Coverage(data_file=None, include=[f"{self.sources}/*"], config_file=False)
         taken, reached = {}, defaultdict(set)
         watching.start()
-        for test, after in zip(tests, [*tests[1:], None], strict=True):
+        for test in tests:
             watching.switch_context(test.nodeid)
             begun = time.process_time()
-            if all(report.passed for report in runtestprotocol(test, log=False, nextitem=after)):
+            if all(report.passed for report in runtestprotocol(test, log=False)):
                 taken[test.nodeid] = time.process_time() - begun
         watching.stop()
         data = watching.get_data()
@@ -100,32 +106,38 @@ class Runner:
             for line, names in data.contexts_by_lineno(path).items():
                 reached[path, line].update(names)
         target.write_bytes(pickle.dumps((taken, dict(reached))))
-        return 0
+        return PASSED
 
     def _attack(self, mutant: Mutant, functions: list[Any]) -> int:
-        """1 if a test notices the mutant, 0 if none does, 2 if none reaches it."""
-        names = set().union(*(self.reached.get((str(mutant.path), line), set()) for line in mutant.lines))
-        tests = sorted((test for test in self.tests if test.nodeid in names & self.taken.keys()), key=self._duration)
-        limit = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (32 << 30, limit))
+        """Whether one of the tests that reach a mutant notices it."""
+        names = set[str]().union(*(self.reached.get((str(mutant.path), line), ()) for line in mutant.lines))
         mutant.enter(functions)
+        return self._notice(names & self.taken.keys(), self.seconds) if names & self.taken.keys() else UNREACHED
+
+    def _notice(self, names: Set[str], seconds: float) -> int:
+        """Whether one of these tests fails, the quickest first; none is begun after so many seconds."""
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
         begun = time.process_time()
-        for test in tests:
-            spent = time.process_time() - begun
-            if spent > self.seconds:
+        for test in sorted((test for test in self.tests if test.nodeid in names), key=self._duration):
+            now = time.process_time()
+            if now - begun > seconds:
                 break
-            resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time() + 10 * self._duration(test)) + 10,) * 2)
-            if any(report.failed for report in runtestprotocol(test, log=False, nextitem=None)):
-                return 1
-        return 0 if tests else 2
+            limit = int(now + 10 * self._duration(test)) + 10  # of processor time: a loop without end is noticed, too
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+            if any(report.failed for report in runtestprotocol(test, log=False)):
+                return FAILED
+        return PASSED
 
     def _duration(self, test: Any) -> float:
         return self.taken[test.nodeid]
 
     def _note(self, number: int, status: int) -> None:
-        self.fates[number] = {0: "survived", 2 << 8: "not reached"}.get(status, "killed")
+        name = self.chosen[number].name
+        if status == BROKEN << 8:
+            pytest.exit(f"this mutant cannot be made: {name}", BROKEN)
+        self.fates[number] = {PASSED: "survived", UNREACHED << 8: "not reached"}.get(status, "killed")
         if self.fates[number] != "killed":
-            print(f"{self.fates[number]}: {self.chosen[number].name}", flush=True)
+            print(f"{self.fates[number]}: {name}", flush=True)
 
     def _processes(self, works: list[Callable[[], int]], done: Callable[[int, int], Any]) -> None:
         """Do each work in a forked process, so many at once; `done` is told its number and how it ended."""
@@ -142,15 +154,20 @@ class Runner:
                 done(running.pop(process), status)
 
 
+def _must_pass(number: int, status: int) -> None:
+    if status:
+        pytest.exit("tests that pass in their order fail in another", BROKEN)
+
+
 def _quietly(work: Callable[[], int]) -> NoReturn:
-    """Do it in this process, which ends with its result, and with 1 if it raises an error."""
+    """Do it in this process, which ends with its result."""
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 1)
     os.dup2(nothing, 2)
     try:
         os._exit(work())
     finally:
-        os._exit(1)
+        os._exit(BROKEN)
 
 
 def draw(package: str, n: int, seed: int) -> tuple[list[Mutant], int]:
@@ -165,8 +182,9 @@ def draw(package: str, n: int, seed: int) -> tuple[list[Mutant], int]:
 def attack(chosen: list[Mutant], sources: Path, words: list[str], jobs: int, seconds: float) -> list[str]:
     """What became of each mutant, under the tests that these words make pytest collect."""
     runner = Runner(chosen, sources, jobs, seconds)
-    if pytest.main(["-q", "-s", "-p", "no:cacheprovider", *words], plugins=[runner]):
-        sys.exit("the tests cannot be run")
+    with tempfile.TemporaryDirectory() as folder:
+        if pytest.main(["-q", "-s", "-p", "no:cacheprovider", f"--basetemp={folder}/tests", *words], plugins=[runner]):
+            sys.exit("the tests cannot be run")
     return runner.fates
 
 
