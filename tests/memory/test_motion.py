@@ -81,6 +81,7 @@ def test_sizes_and_summary_count_what_is_kept():
     assert memory.nbytes == rest.nbytes + 3 * 21 * 2 + 3 * 8 + 30 * 8
     line = memory.summary().splitlines()[-1]
     assert line == f"in motion: 1 classes; fine statistics and 30 samples take {16 * 63 + 630:,} of these bits"
+    assert moving().summary().splitlines()[-1].startswith("in motion: 1 classes; fine statistics take 1,008 ")
     assert f"{memory.size_bits:,}" in memory.summary()
     [mug] = [row.split() for row in memory.summary().splitlines() if row.startswith("mug")]
     assert mug[-1] == f"{3 * 21 * 3 + 16 * 63 + 630:,}"  # codes, fine statistics and samples
@@ -115,6 +116,16 @@ def test_equal_weights_are_equal_whatever_the_counts_also_in_a_file(bits: int, t
     for each in (memory, BinaryMemory.load(tmp_path / "memory")):
         assert each.mixture("cup").weights.tolist() == [0.5, 0.5]
         assert len(set(each.mixture("mug").weights)) == 3
+
+
+@pytest.mark.parametrize("d", [1, 8, 9, 64, 65, 130])
+def test_files_bring_back_kept_samples_of_any_width(d: int, tmp_path: Path) -> None:
+    memory = moving(d=d, kept=13)
+    memory.save(tmp_path / "memory")
+    before, after = (each.motion("mug") for each in (memory, BinaryMemory.load(tmp_path / "memory")))
+    assert before is not None
+    assert after is not None
+    assert after.kept == before.kept
 
 
 def test_what_was_changed_is_at_rest_or_gone_and_the_rest_stays_in_motion():

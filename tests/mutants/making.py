@@ -4,7 +4,8 @@ mutmut by itself copies the sources and calls each function through one of its o
 process of its own, needs neither, and a process that was forked has nothing to import. Not mutated are functions that
 numba compiles (`_kernels/plain.py` has them in a readable form), defaults of parameters, what stands outside of
 functions, text, and what an error says. Left out are also the changes after which Python itself would complain: no
-value (None) in an assignment or a call, and calls without one of their positional arguments.
+value (None) in an assignment or a call, and calls without one of their positional arguments; and arguments that only
+make a check (zip's `strict`) or save time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -23,6 +24,8 @@ from mutmut.mutation.file_mutation import MutationVisitor
 from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_assignment, operator_string
 from mutmut.mutation.pragma_handling import IgnoredCode
 
+IDLE = {"strict", "check_finite", "overwrite_a", "copy"}  # arguments without which results are the same
+
 
 class _Visitor(MutationVisitor):
     """Also looks into properties, which mutmut must leave alone, but not into errors and defaults."""
@@ -30,15 +33,19 @@ class _Visitor(MutationVisitor):
     def _skip_node_and_children(self, node: libcst.CSTNode) -> bool:
         if isinstance(node, libcst.FunctionDef):
             return False
-        return isinstance(node, (libcst.Raise, libcst.Param)) or bool(super()._skip_node_and_children(node))
+        idle = isinstance(node, libcst.Arg) and not _names([node]).isdisjoint(IDLE)
+        return idle or isinstance(node, (libcst.Raise, libcst.Param)) or bool(super()._skip_node_and_children(node))
 
 
 def _without_keyword(call: libcst.Call) -> Iterator[libcst.Call]:
     """The call with the default of each argument that it names."""
-    named = sum(argument.keyword is not None for argument in call.args)
     for changed in operator_arg_removal(call):
-        if sum(argument.keyword is not None for argument in changed.args) < named:
+        if _names(call.args) - _names(changed.args) - IDLE:
             yield changed
+
+
+def _names(arguments: Sequence[libcst.Arg]) -> set[str]:
+    return {argument.keyword.value for argument in arguments if argument.keyword}
 
 
 _OPERATORS = [
