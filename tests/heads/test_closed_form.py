@@ -106,6 +106,12 @@ def test_bad_options_are_refused(options):
         ClosedForm(**options)
 
 
+@pytest.mark.parametrize("clamp", [0.0, 0.5, 1.0, float("nan")])
+def test_a_clamp_that_leaves_nothing_is_refused(clamp):
+    with pytest.raises(InputError, match="clamp"):
+        Bayes(clamp=clamp)
+
+
 @pytest.mark.parametrize("head", [ClosedForm(), Bayes()], ids=["closed_form", "bayes"])
 @pytest.mark.parametrize("n", [3, 600])  # few rows go through BLAS, many through a kernel that must not be asked
 @pytest.mark.parametrize("width", [39, 41, 200])
