@@ -64,10 +64,3 @@ def test_the_estimator_has_every_option_with_the_same_default() -> None:
         if field.name != "n_components":  # 1, as in scikit-learn's GaussianMixture
             assert parameters[field.name] == getattr(ours, field.name)
     assert EMOptions.of(BernoulliMixture(7, tol=0.5, init="random")) == EMOptions(7, tol=0.5, init="random")
-
-
-@pytest.mark.parametrize(
-    ("min_count", "n_samples", "expected"), [(0, 3, 3), (0, 9, 8), (0.5, 3, 6), (1, 3, 3), (5, 4, 1), (5, 12, 2)]
-)
-def test_few_samples_start_with_few_components(min_count: float, n_samples: int, expected: int) -> None:
-    assert EMOptions(n_components=8, min_count=min_count).components_for(n_samples) == expected

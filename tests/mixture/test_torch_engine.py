@@ -86,6 +86,18 @@ def test_only_some_classes_of_the_engine_are_advanced() -> None:
     np.testing.assert_allclose(run.bounds, expected.bounds, rtol=1e-9)
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_objective_after_a_degenerate_step_is_left_to_whoever_goes_on(packed: bool) -> None:
+    [bits] = classes_of_sizes(30)
+    options = EMOptions(8)
+    engine = PackedEngine([pack(bits)], options) if packed else TorchEngine([torch.from_numpy(bits)], options)
+    run = start(0, engine.centroid(0), 8, options, np.random.default_rng(0))
+    expected = naive.em(bits, run.prototypes, run.weights, 1, clamp=options.clamp)
+    engine.advance([run], 9, tol=0.0, min_count=29)
+    assert run.steps == 1
+    np.testing.assert_allclose(run.bounds, expected.bounds[:1], rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float32, torch.float64])
 def test_samples_of_any_type_are_left_alone(dtype: torch.dtype) -> None:
     [bits] = classes_of_sizes(60)
