@@ -200,7 +200,7 @@ def mean_bits(memory: BinaryMemory) -> npt.NDArray[np.float64]:
     [0.5, 1.0]
     """
     mixtures = [memory.mixture(label) for label in memory.labels]
-    return np.asarray(np.mean([m.weights @ m.prototypes for m in mixtures], axis=0))
+    return np.asarray(np.mean([m.weights @ m.prototypes for m in mixtures], axis=0), dtype=np.float64)
 
 
 def _round(weights: npt.NDArray[np.float64], top: int) -> tuple[npt.NDArray[np.float64], Integers]:

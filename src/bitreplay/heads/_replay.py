@@ -170,12 +170,14 @@ class Replay:
         return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
 
     def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
-        """A new optimizer: its state from earlier tasks says little about this one. Every step sets its rate."""
+        """A new optimizer: its state from earlier tasks says little about this one."""
         made: torch.optim.Optimizer
         if self.optimizer == "adam":
-            made = torch.optim.Adam(network.parameters(), weight_decay=self.weight_decay)
+            made = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
         else:
-            made = torch.optim.SGD(network.parameters(), momentum=self.momentum, weight_decay=self.weight_decay)
+            made = torch.optim.SGD(
+                network.parameters(), lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay
+            )
         return keep_clipped(made, network)
 
     def _steps_per_epoch(self, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> int:
