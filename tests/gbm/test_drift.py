@@ -10,6 +10,7 @@ from bitreplay.bits import concatenate
 from bitreplay.gbm import _novelty
 from bitreplay.gbm._drift import DRAWN, FASTEST, followed, rehearsed
 from bitreplay.gbm._familiar import Familiar
+from bitreplay.gbm._growth import Scored, growth_of
 from bitreplay.gbm._novelty import doubts
 from bitreplay.heads import Head, fit_temperature
 from tests.gbm.test_novelty import drawn, empty, world
@@ -103,3 +104,13 @@ def test_that_density_counts_more_with_half_of_the_classes_is_no_growth():
     assert _novelty.density_weight(6) > _novelty.density_weight(12)
     with mock.patch.object(_novelty, "density_weight", return_value=_novelty.density_weight(12)):
         np.testing.assert_array_equal(state.looks.shown(held, own).growth, growth)
+
+
+@pytest.mark.parametrize(("n_classes", "n_samples", "enough"), [(10, 400, True), (9, 400, False), (10, 399, False)])
+def test_growth_is_measured_from_ten_classes_and_four_hundred_samples_on(n_classes, n_samples, enough):
+    rng = np.random.default_rng(0)
+    classes = np.arange(n_samples) % n_classes
+    scores = rng.normal(size=(n_samples, n_classes)) + 3 * (classes[:, None] == np.arange(n_classes))
+    scored = Scored(scores, None, classes)
+    growth = growth_of(scored, scored, np.full(n_classes, n_samples // n_classes), None)
+    assert (growth is not None) == enough

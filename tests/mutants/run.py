@@ -32,7 +32,7 @@ from tests.mutants.making import File, Mutant, functions_of
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src" / "bitreplay"
 
-# What to mutate; the tests that should notice are those of the same name, without some that start processes or take long.
+# What to mutate; the tests of the same name should notice. Some that start processes or take long are left out.
 PACKAGES = ["bits", "mixture", "memory", "heads", "gbm", "device"]
 SLOW = ["test_distributed.py", "test_sklearn_checks.py", "test_emulated.py"]
 
