@@ -8,7 +8,7 @@ import pytest
 
 from bitreplay.bits import concatenate
 from bitreplay.gbm import _novelty
-from bitreplay.gbm._drift import DRAWN, FASTEST, followed, rehearsed
+from bitreplay.gbm._drift import DRAWN, FASTEST, followed, rehearsed, spread
 from bitreplay.gbm._familiar import Familiar
 from bitreplay.gbm._growth import Scored, growth_of
 from bitreplay.gbm._novelty import doubts
@@ -41,6 +41,13 @@ class Learning(Louder):
     def scores(self, bits):
         power = 0 if not self.trained else 1 if len(bits) == DRAWN else self.pace
         return self.factor**power * self.head.scores(bits)
+
+
+class Refitted(Louder):
+    """A head that is twice as loud when it is fitted again."""
+
+    def fit(self, memory, binarizer, seed):
+        return replace(self, factor=2 * self.factor)
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 3.0])
@@ -85,6 +92,21 @@ def test_a_temperature_keeps_its_pace():
     before = replace(state, head=Louder(state.head, 1.0), familiar=replace(state.familiar, pace=1.5))
     after = followed(before, replace(before, head=Louder(state.head, 2.0)))
     assert after.temperature == pytest.approx(2.0**1.5 * state.temperature)
+
+
+def test_a_head_that_says_nothing_has_no_scale():
+    state = empty().learned(drawn(world(6), 100, 1))
+    silent = Louder(state.head, 0.0)
+    for before, after in ((silent, state.head), (state.head, silent)):
+        assert spread(before, after, state.memory, state.labels) == 1.0
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+def test_only_what_calibrates_itself_follows_a_head_that_was_fitted_again(calibrate):
+    state = empty().learned(drawn(world(6), 100, 1))
+    state = replace(state, head=Refitted(state.head, 1.0), options=replace(state.options, calibrate=calibrate))
+    after = state.with_memory(state.memory)
+    assert after.temperature == pytest.approx((2 if calibrate else 1) * state.temperature)
 
 
 def test_a_file_keeps_the_pace_and_one_of_before_has_one_of_1():
