@@ -99,6 +99,8 @@ def test_a_head_that_says_nothing_has_no_scale():
     silent = Louder(state.head, 0.0)
     for before, after in ((silent, state.head), (state.head, silent)):
         assert spread(before, after, state.memory, state.labels) == 1.0
+    low, higher = (Louder(state.head, factor) for factor in (1e-4, 2e-4))  # but whoever says little has one
+    assert spread(low, higher, state.memory, state.labels) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("calibrate", [True, False])
@@ -110,7 +112,7 @@ def test_only_what_calibrates_itself_follows_a_head_that_was_fitted_again(calibr
 
 
 def test_a_file_keeps_the_pace_and_one_of_before_has_one_of_1():
-    familiar = Familiar(pace=1.5)
+    familiar = Familiar(pace=1.5, numbers={"cup": (4.0, 0.0, -3.0, 0.0)})  # all samples alike
     content, tensors = familiar.to_content(("cup",))
     assert Familiar.from_content(content, tensors, ("cup",)) == familiar
     del content["pace"]
@@ -136,3 +138,22 @@ def test_growth_is_measured_from_ten_classes_and_four_hundred_samples_on(n_class
     scored = Scored(scores, None, classes)
     growth = growth_of(scored, scored, np.full(n_classes, n_samples // n_classes), None)
     assert (growth is not None) == enough
+
+
+def test_evidence_among_some_classes_is_that_of_their_scores_and_densities():
+    scores, densities = np.random.default_rng(0).normal(size=(2, 6, 5))
+    columns, rows = np.array([0, 2, 3]), np.arange(6) % 2 == 0
+    some, found = Scored(scores, densities, np.zeros(6, np.intp)).among(columns, rows)
+    np.testing.assert_array_equal(some, scores[rows][:, columns])
+    np.testing.assert_array_equal(found, _novelty.evidence(some, densities[rows][:, columns]))
+    assert found[:, 1].all()
+
+
+def test_growth_once_measured_is_kept_by_calls_that_cannot_measure_it():
+    looks = np.random.default_rng(0).normal(size=(3, 2, 500))
+    growth = np.full((2, 101), 0.25)
+    first = Familiar().with_held_out(*looks[0], n_classes=10, growth=growth)
+    assert first.growth is growth
+    np.testing.assert_allclose(first._single(20), first.quantiles[:2] + growth)  # twice as many classes
+    assert first.with_held_out(*looks[1], n_classes=11).growth is growth
+    assert first.with_held_out(*looks[2], n_classes=11, growth=2 * growth).growth is not growth
