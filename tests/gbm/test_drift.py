@@ -111,6 +111,22 @@ def test_only_what_calibrates_itself_follows_a_head_that_was_fitted_again(calibr
     assert after.temperature == pytest.approx((2 if calibrate else 1) * state.temperature)
 
 
+def test_the_pace_of_a_rehearsal_is_kept_with_the_temperature(monkeypatch):
+    monkeypatch.setattr("bitreplay.gbm._choice.rehearsed", lambda state, bits, targets, seed: 2.5)
+    state = empty().learned(drawn(world(6), 100, 1))
+    assert state.temperature is not None
+    assert state.familiar.pace == 2.5
+
+
+def test_a_calibration_forgets_what_was_seen_before():
+    rates = world(6)
+    state = empty().learned(drawn(rates, 100, 1))
+    once = state.calibrated(drawn(rates, 60, 2))
+    assert once.familiar.n_held == 360
+    np.testing.assert_array_equal(once.calibrated(drawn(rates, 60, 2)).familiar.quantiles, once.familiar.quantiles)
+    assert once.calibrated(drawn(rates, 1, 3)).familiar.quantiles is None  # too few to say how new they look
+
+
 def test_a_file_keeps_the_pace_and_one_of_before_has_one_of_1():
     familiar = Familiar(pace=1.5, numbers={"cup": (4.0, 0.0, -3.0, 0.0)})  # all samples alike
     content, tensors = familiar.to_content(("cup",))
