@@ -7,14 +7,12 @@ pages.
 import argparse
 import datetime
 import json
-import os
 import platform
 import subprocess
 import sys
 import time
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 
 import binary_inference
 import fit
@@ -23,6 +21,7 @@ import inference
 import sampling
 import scale_page
 import start_up
+from bitreplay.evaluation import Provenance
 from timing import HEADINGS, HERE, Row, show, use_one_thread
 
 ROOT = HERE.parent
@@ -53,16 +52,6 @@ exactly what is compared, and measure more when run on their own.
 Time and peak extra memory as N, D, K and the number of known classes grow by powers of two (`benchmarks/growth.py`);
 the dashed lines show proportional growth.
 {scale}"""
-
-
-def machine() -> str:
-    """Processor, number of cores and system."""
-    model = platform.processor() or platform.machine()
-    details = Path("/proc/cpuinfo")
-    if details.exists():
-        fields = dict(line.split(":", 1) for line in details.read_text().splitlines() if ":" in line)
-        model = {name.strip(): value.strip() for name, value in fields.items()}.get("model name", model)
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}"
 
 
 def versions() -> dict[str, str]:
@@ -105,16 +94,16 @@ def main(docs: bool) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
     date = datetime.date.today().isoformat()
-    print(f"\n{machine()}; {date}; " + ", ".join(f"{name} {v}" for name, v in versions().items()))
+    print(f"\n{Provenance.now().machine}; {date}; " + ", ".join(f"{name} {v}" for name, v in versions().items()))
     show(rows)
     print(f"{verdict(rows)} {time.perf_counter() - begun:.0f} s in all.")
 
     figures = [asdict(row) | {"ratio": row.ratio, "met": row.met} for row in rows]
-    content = {"schema": 1, "date": date, "machine": machine(), "versions": versions(), "rows": figures}
+    content = {"schema": 1, "date": date, "machine": Provenance.now().machine, "versions": versions(), "rows": figures}
     (results / "speed.json").write_text(json.dumps(content, indent=1) + "\n")
     text = PAGE.format(
         date=date,
-        machine=machine(),
+        machine=Provenance.now().machine,
         versions=", ".join(f"{name} {v}" for name, v in versions().items()),
         plot=plot.relative_to(page.parent).as_posix(),
         table=markdown(rows),

@@ -14,24 +14,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bitreplay._pages.methods import MeanAndSpread as Value
 from bitreplay._pages.numbers import bits, duration
-from bitreplay._pages.numbers import percent as in_percent
 from bitreplay.experiments import EXPERIMENTS, Measured, read_outcome
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._page import VERDICTS
-from bitreplay.experiments._published import published
-from results_first import STOPPED, TASKS, first_screen
+from reproducibility_tables import (
+    CPU_MARKS,
+    FULL_MARKS,
+    full_table,
+    line,
+    percent,
+    published_table,
+    remeasured,
+    where,
+    write_between,
+)
+from results_first import TASKS, first_screen
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ROOT / "results" / "comparisons"
 EXPERIMENT_FILES = ROOT / "results" / "experiments"
 PAGE = ROOT / "docs" / "results.md"
-FIGURE = ROOT / "docs" / "images" / "results.svg"
 PUBLISHED = ROOT / "REPRODUCIBILITY.md"
+FIGURE = ROOT / "docs" / "images" / "results.svg"
 MAIN_TABLE = COMPARISONS / "table-1-cpu.json"
-BEGIN, END = "<!-- written by benchmarks/results_page.py: begin -->", "<!-- end -->"
-FULL_BEGIN, FULL_END = "<!-- written by benchmarks/results_page.py: full scale, begin -->", "<!-- full scale, end -->"
 
 HEAD = """# Results
 """
@@ -55,7 +61,8 @@ stand on different networks, and that of their difference where they share one. 
 measured are inconclusive.
 
 Options are chosen on held-out training samples of task 0 (docs/guide.md lists them, `results/choices` has the
-measurements). The exceptions are defaults of TrainableGBM, see REPRODUCIBILITY.md.
+measurements). The exceptions are defaults of TrainableGBM (REPRODUCIBILITY.md), and p = 2, K = 16, q = 4 of
+calibrated thresholds, which a prototype had reached its best accuracy with on the same test images.
 """
 EARLIER = """**Figures of bitreplay 0.1.0 are being remeasured**, and marked. In them, claims were judged more leniently
 (each alone, by Student's t over the seeds of the learner only); methods on features used the network after its phase
@@ -74,13 +81,10 @@ PHASES = {  # of a network's training, and what the accuracy after each is
     "plain_then_binarized": "with the thermometer added afterwards",
     "straight_through": "after the phase with straight-through gradients",
     "binarized": "with its binarizer, trained in one phase",
+    "continued": "without one, trained for as long",
 }
 MANY = 5  # tasks of different sizes that a heading can name
 SHORT, LONGEST = 8, 60  # rows above which a table is folded, and above which it is left out: those belong to a figure
-
-
-def percent(row: dict[str, Any], name: str) -> str:
-    return "-" if row[name] is None else in_percent(Value(row[name], row[f"{name}_std"]))
 
 
 def tasks_of(content: dict[str, Any]) -> str:
@@ -125,77 +129,6 @@ def methods_table(content: dict[str, Any]) -> list[str]:
     return [*lines, "", where(content)]
 
 
-def published_table(content: dict[str, Any]) -> list[str]:
-    """Our figures at cpu scale next to the paper's column with as many tasks; then all others, without one."""
-    said, rows = published("cifar100", 5), {row["method"]: row for row in content["methods"]}
-    theirs = sorted((name for name in said if name in rows), key=lambda name: -said[name])
-    ours = sorted(theirs, key=lambda name: -rows[name]["average"])
-    still = stopping(content)
-    head = ["method", "published", "ours", "difference", "reached", "place, published", "place, ours", "over stopping"]
-    lines = [line([*head, "final", "memory"]), "|:--|--:|--:|--:|:-:|--:|--:|--:|--:|--:|"]
-    for name in [*ours, *(name for name in rows if name not in ours)]:
-        row = rows[name]
-        cells = ["-", percent(row, "average"), "-", "", "-", "-"]
-        if name in said:
-            gap = row["average"] - said[name]
-            places = str(theirs.index(name) + 1), str(ours.index(name) + 1)
-            cells = [f"{100 * said[name]:.1f}", cells[1], f"{100 * gap:+.1f}", "✓" if gap >= 0 else "✗", *places]
-        over = f"{100 * (row['average'] - sum(still) / len(still)):+.1f}"
-        lines.append(line([name, *cells, over, percent(row, "final"), bits(row["memory_bits"])]))
-    reached = [f"{100 * sum(still) / len(still):.1f}", f"{100 * still[-1]:.1f}"]
-    lines.append(line([f"**{STOPPED}**", "-", reached[0], "-", "", "-", "-", "0.0", reached[1], "0 bit"]))
-    return [*lines, "", where(content)]
-
-
-def full_table(one: Measured) -> list[str]:
-    """Table 1 at full scale: what every method reached, on which classes, and how far from stopping after task 0."""
-    [table] = [table for table in one.tables if table.name.startswith("methods")]
-    lines = [
-        "| method | average | final | init | past | new | over stopping (95 %) | memory |",
-        "|:--|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    seeds = set()
-    for row in table.shown():
-        cells = dict(zip(table.columns, row, strict=True))
-        seeds.add(cells["seeds"])
-        values = [spread(cells[name], cells[f"± {name}"]) for name in ("average", "final")]
-        values += [cells[name] for name in ("init", "past", "new")]
-        values += [spread(cells["over stopping"], cells["95 %, ± over stopping"]), cells["memory"]]
-        lines.append(line([f"**{row[0]}**" if row[0] == STOPPED else row[0], *values]))
-    return [*lines, "", f"{' or '.join(sorted(seeds))} seeds; {one.machine}; bitreplay {one.version}; {one.date}."]
-
-
-def spread(value: str, error: str) -> str:
-    """A number with its spread, if it has one."""
-    return value if error == "-" else f"{value} ± {error}"
-
-
-def stopping(content: dict[str, Any]) -> list[float]:
-    """Accuracy after every state, had fine-tuning of the whole network stopped after task 0."""
-    first, *later = content["tasks"].split(" + ")
-    sizes = [int(first)]
-    for part in later:  # such as 5 x 2, or 3
-        times, _, size = part.rpartition(" x ")
-        sizes += [int(size)] * int(times or 1)
-    begun = next(row["per_state"][0] for row in content["methods"] if row["method"] == "FullFineTuning")
-    return [begun * sizes[0] / sum(sizes[: state + 1]) for state in range(len(sizes))]
-
-
-def where(content: dict[str, Any]) -> str:
-    """Seeds, machine, version and date of a comparison."""
-    seeds = sorted({seed for row in content["methods"] for seed in row["seeds"]})
-    words = ", ".join(map(str, seeds))
-    made = content.get("made") or {**content, "version": content["bitreplay"]}  # 0.1.0 wrote where runs were read
-    return (
-        f"Seeds {words}; {made['machine']}; bitreplay {made['version']}; {made['date']}.{remeasured(made['version'])}"
-    )
-
-
-def remeasured(version: str) -> str:
-    """The note on figures of a version whose rules have changed."""
-    return " Being remeasured." if version == "0.1.0" else ""
-
-
 def superseded(measured: Sequence[Measured]) -> list[Measured]:
     """Outcomes of 0.1.0 that have been measured at full scale since."""
     full = {one.name for one in measured if one.scale == "full"}
@@ -206,11 +139,6 @@ def is_superseded(content: dict[str, Any], measured: Sequence[Measured]) -> bool
     """Whether a comparison of 0.1.0 on the network of preset cpu is now in table 1 over the tasks, at full scale."""
     old = "made" not in content and content["bitreplay"] == "0.1.0" and content["setting"].get("preset") == "cpu"
     return old and any(one.scale == "full" and one.name == TASKS for one in measured)
-
-
-def line(cells: Sequence[str]) -> str:
-    """A row of a table."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def anchor(title: str) -> str:
@@ -298,16 +226,10 @@ def main() -> None:
     PAGE.write_text("\n\n".join(part.rstrip() for part in parts) + "\n", encoding="utf-8")
     print(f"{PAGE.relative_to(ROOT)}: {len(found)} comparisons, {len(measured)} experiments")
     if MAIN_TABLE.exists():
-        write_between(BEGIN, END, published_table(json.loads(MAIN_TABLE.read_text(encoding="utf-8"))))
+        at_cpu_scale = published_table(json.loads(MAIN_TABLE.read_text(encoding="utf-8")))
+        write_between(PUBLISHED, *CPU_MARKS, at_cpu_scale)
     if full := [one for one in measured if (one.name, one.scale) == ("table-1", "full")]:
-        write_between(FULL_BEGIN, FULL_END, full_table(full[0]))
-
-
-def write_between(begin: str, end: str, lines: Sequence[str]) -> None:
-    """Replace what stands between two marks in REPRODUCIBILITY.md."""
-    before, _, rest = PUBLISHED.read_text(encoding="utf-8").partition(begin)
-    _, _, after = rest.partition(end)
-    PUBLISHED.write_text("\n\n".join([before + begin, "\n".join(lines), end + after]), encoding="utf-8")
+        write_between(PUBLISHED, *FULL_MARKS, full_table(full[0]))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Samples that come one at a time, of known and of new classes: what becomes of accuracy, and what does a call cost?
 
-Known: 20 classes of CIFAR-100 with 50 samples each, then 1,000 single samples of them. New: 20 classes with 50 samples,
-then 20 more classes whose samples come one at a time from their first. Small: 20 classes of 20 samples, then single
-ones. Long: 450 single samples of each class follow the first 50. Always against all samples at once, on the test split;
-draws are draws of classes and samples. The lowest accuracy on the way is that of 20 equally spaced moments.
+Known: 20 classes of CIFAR-100 with 50 or 200 samples each, then 1,000 single samples of them, in any order. Always
+against all samples at once, on the test split; draws are draws of classes and samples. The lowest accuracy on the way
+is that of 20 equally spaced moments.
+
+Growing: 20 classes of 5, 20 or 50 samples, or 20 classes of 50 and then 20 new ones from their first sample. They grow
+one sample at a time, all classes in turns, and are compared with all at once at several sizes on the way.
 
 Forms: `online` is GBMClassifier's default, whose statistics have 16 bits; others have them in float32, 8 or q bits
 (always rounded without bias); `refit` passes every sample through pseudo-exemplars, as 0.1.0 did; a buffer gathers so
@@ -11,10 +13,8 @@ many samples of a class before it does.
 
 Learners: GBM and other methods along the streams of `bitreplay run --stream`, 50 classes first.
 
-Noise: how much of a draw's differences comes from its test samples, and from the start of EM.
-
---only choices shows where GROWN in gbm/_update.py and SHARE in mixture/_online.py come from, on training samples that
-were set aside. --only times measures calls of partial_fit along a stream, and draws them.
+--only times measures calls of partial_fit along a stream, and draws them. (Where the rules' constants come from is in
+stream_choices.py.)
 
 Usage: python benchmarks/stream.py --features cifar100.npz [--draws 5] [--output stream.txt] [--plot stream.png]
 """
@@ -24,28 +24,20 @@ import contextlib
 import datetime
 import itertools
 import sys
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
-from unittest import mock
 
-import matplotlib as mpl
 import numpy as np
 
-from bitreplay import GBMClassifier, evaluate, metrics
-from bitreplay.binarizers import Binarizer, Thermometer
+from bitreplay.binarizers import Thermometer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
-from bitreplay.data import Samples, Stream, as_stream, from_arrays, make_scenario
+from bitreplay.data import Stream
 from bitreplay.gbm import GBMOptions, GBMState
-from bitreplay.learners import FrozenLearner
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture, online_steps
-from bitreplay.runs import Specification
-
-mpl.use("Agg")
-from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
+from stream_learners import LEARNERS_SHOWN, learners
+from stream_times import times
 
 N_CLASSES, MOMENTS = 20, 20
 Curve = tuple[float, float, float, float]  # start, lowest, end, settled
@@ -66,12 +58,12 @@ class Problem:
         self.binarizer.calibrate(data["x_train"][first])
         self.first, self.y_first = self._bits(data["x_train"][first]), data["y_train"][first]
         self.stream, self.y = self._bits(data["x_train"][stream]), data["y_train"][stream]
-        at = np.flatnonzero(np.isin(data["y_test"], classes)) if judge != "train" else np.arange(0)
-        unseen = {"test": 0, "train": 100, "unseen": 500 - n_first - n_more}[judge]  # training samples of each class
-        aside = np.concatenate([own[len(own) - unseen :] for own in rows.values()])
-        self.judges = self._bits(np.concatenate([data["x_test"][at], data["x_train"][aside]]))
-        self.right = np.concatenate([data["y_test"][at], data["y_train"][aside]])
-        self.draw, self.new, self.n_test = draw, new, len(at)
+        judges = np.flatnonzero(np.isin(data["y_test"], classes))
+        if judge == "train":
+            judges = np.concatenate([own[n_first + n_more :] for own in rows.values()])  # what nothing has seen
+        self.judges, self.right = self._bits(data[f"x_{judge}"][judges]), data[f"y_{judge}"][judges]
+        self.draw, self.new, self.n_first = draw, new, n_first
+        self._once: dict[tuple[int, int], float] = {}
 
     def _bits(self, features: np.ndarray) -> PackedBits:
         return self.binarizer.pack(features.astype(np.float32))
@@ -83,20 +75,42 @@ class Problem:
     def _empty(self, options: GBMOptions) -> GBMState:
         return GBMState.empty(options, self.binarizer, Fingerprint(self.first.n_features), self.draw)
 
-    def at_once(self, q: int) -> float:
-        """Accuracy with all samples at once: of new classes, in one call after the first."""
-        if self.new:
-            return self.accuracy(self.start(q).learned(by_class(self.stream, self.y)))
-        both = concatenate([self.first, self.stream]), np.concatenate([self.y_first, self.y])
-        return self.accuracy(self._empty(GBMOptions(bits=q)).learned(by_class(*both)))
+    def at_once(self, q: int, n: int | None = None) -> float:
+        """Accuracy with all samples at once, or `n` of each class: of new classes, in one call after the first."""
+        more = {c: bits[: len(bits) if n is None else n - self.skip] for c, bits in self.more.items()}
+        if (q, n) not in self._once:
+            if self.new:
+                state = self.start(q).learned(more)
+            else:
+                first = by_class(self.first, self.y_first)
+                state = self._empty(GBMOptions(bits=q)).learned({c: concatenate([first[c], more[c]]) for c in more})
+            self._once[q, n] = self.accuracy(state)
+        return self._once[q, n]
 
-    def hits(self, state: GBMState) -> np.ndarray:
-        """Which of the judges are recognised."""
-        return np.array(state.labels)[state.scores(self.judges).argmax(1)] == self.right
+    @property
+    def more(self) -> dict[int, PackedBits]:
+        """The stream, class by class."""
+        return by_class(self.stream, self.y)
+
+    @property
+    def skip(self) -> int:
+        """Samples that the classes of the stream had in the first call."""
+        return 0 if self.new else self.n_first
+
+    def grown(self, sizes: tuple[int, ...], q: int = 3) -> list[float]:
+        """Accuracy when all classes of the stream have grown to these sizes, one sample at a time and in turns."""
+        state, more, curve = self.start(q), self.more, []
+        for n in range(self.skip + 1, sizes[-1] + 1):
+            for c, bits in more.items():
+                state = state.learned({c: bits[n - self.skip - 1]})
+            if n in sizes:
+                curve.append(self.accuracy(state))
+        return curve
 
     def accuracy(self, state: GBMState) -> float:
         """In percent."""
-        return 100 * float(self.hits(state).mean())
+        given = np.array(state.labels)[state.scores(self.judges).argmax(1)]
+        return 100 * float((given == self.right).mean())
 
     def moments(self) -> Iterator[range]:
         """The stream in parts, after each of which accuracy is measured."""
@@ -156,8 +170,14 @@ FORMS: dict[str, Callable[[Problem, int], Curve]] = {
     "buffer of 25, refit": lambda problem, q: singly(problem, q, "refit", 25),
     "refit": lambda problem, q: singly(problem, q, "refit"),
 }
-LEARNERS_SHOWN = ("GBM", "StreamingLDA", "NearestMean", "LatentReplay:epochs=1,min_steps=10")
-PARTS = ("known", "new", "small", "long", "noise", "learners", "choices", "times")
+FORMS_SHOWN = ("online (16 bits)",)  # other than with 50 samples and q = 3
+PARTS = ("known", "growing", "learners", "times")
+GROWING = (  # samples at first, sizes, new classes
+    (5, (10, 20, 40, 60, 80, 100), False),
+    (20, (25, 30, 40, 60, 80, 100), False),
+    (50, (60, 75, 100, 150, 250, 500), False),
+    (50, (5, 10, 20, 50, 100), True),
+)
 
 
 def table(title: str, problems: list[Problem], q: int, forms: tuple[str, ...], write: Callable[[str], None]) -> None:
@@ -173,143 +193,19 @@ def table(title: str, problems: list[Problem], q: int, forms: tuple[str, ...], w
         write(f"{form:<22}{start:8.2f}{lowest:8.2f}{end:8.2f}{settled:9.2f}{np.mean(once):9.2f}   {worst}")
 
 
-class Source:
-    """Stored features in the place of an encoder."""
-
-    name, key, binarizer, tail = "features", "features", None, None
-
-    def __init__(self, data: dict[str, np.ndarray]) -> None:
-        self._data = data
-
-    def notes(self) -> dict[str, str]:
-        """None."""
-        return {}
-
-    def features(self, samples: Samples) -> np.ndarray:
-        """Looked up."""
-        return self._data[f"x_{samples.part}"][samples.indices].astype(np.float32)
-
-    def bits(self, samples: Samples, binarizer: Binarizer) -> PackedBits:
-        """Binarized."""
-        return binarizer.pack(self.features(samples))
-
-
-def learners(
-    data: dict[str, np.ndarray], every: int, kinds: list[Stream], shown: list[str], write: Callable[[str], None]
+def growing(
+    problems: list[Problem], sizes: tuple[int, ...], write: Callable[[str], None], title: str = "", name: str = "online"
 ) -> None:
-    """Average (anytime) and final accuracy, memory and time of several methods along streams."""
-    thin = {name: array[::every] if name.endswith("train") else array for name, array in data.items()}
-    pixels = [np.zeros((len(thin[name]), 1, 1, 1), np.uint8) for name in ("y_train", "y_test")]
-    dataset = from_arrays(pixels[0], thin["y_train"], pixels[1], thin["y_test"])
-    tasks = make_scenario(dataset, base=50, increment=10)
-    for kind in kinds:
-        stream = as_stream(tasks, kind, batch=10)
-        n_samples = sum(len(task.train) for task in stream) - len(stream[0].train)
-        write(f"\nlearners, {kind}: 50 classes, then {n_samples} samples of all in batches of 10, {len(stream)} states")
-        write(f"{'':<34}{'anytime':>9}{'final':>8}{'kbit kept':>11}{'s to learn':>12}")
-        for text in shown:
-            method = Specification.parse(text).make(0)
-            history = evaluate(FrozenLearner(method, Source(thin)), stream)
-            rates = f"{100 * metrics.average(history):9.2f}{100 * metrics.final(history):8.2f}"
-            write(f"{text:<34}{rates}{history.memory_bits[-1] / 1e3:11.0f}{sum(history.seconds):12.1f}")
-
-
-def noise(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
-    """What a draw's differences owe to its 2,000 test samples and to the start of EM.
-
-    The same stream is also judged by all samples that nothing has seen, training samples among them: five times as
-    many. The error of a difference is that of its discordant samples, sqrt(n_better + n_worse) / n.
-    """
-    write(
-        f"\nnoise: known, q = 3, {draws} draws; lowest - start (its error) at which of {MOMENTS}, "
-        "end - at once (its error); five at once with other seeds"
-    )
-    worst = {"test": [], "unseen": []}
-    for draw in range(draws):
-        problem, line = Problem(data, draw, 50, 50, new=False, judge="unseen"), f"  draw {draw}"
-        state = problem.start(3)
-        states = [state]
-        for part in problem.moments():
-            for i in part:
-                state = state.learned({int(problem.y[i]): problem.stream[i]})
-            states.append(state)
-        both = concatenate([problem.first, problem.stream]), np.concatenate([problem.y_first, problem.y])
-        seeds = [replace(problem._empty(GBMOptions()), seed=seed).learned(by_class(*both)) for seed in range(5)]
-        right = np.array([problem.hits(each) for each in (*states, *seeds)])
-        for judges, columns in (("test", slice(problem.n_test)), ("unseen", slice(None))):
-            hits = right[:, columns].astype(int)
-            rates = 100 * hits.mean(axis=1)
-            once = hits[len(states) :]
-            lowest = int(rates[: len(states)].argmin())
-            low, end = (100 * (hits[i] - to) for i, to in ((lowest, hits[0]), (len(states) - 1, once[0])))
-            worst[judges].append((low.mean(), rates[len(states) - 1] - 100 * once.mean()))
-            errors = [np.sqrt((change**2).sum()) / len(change) for change in (low, end)]
-            line += (
-                f"; {judges}: {low.mean():+.2f} ({errors[0]:.2f}) at {lowest}, {end.mean():+.2f} ({errors[1]:.2f}); "
-            )
-            line += " ".join(f"{rate:.2f}" for rate in rates[len(states) :])
-        write(line)
-    for judges, values in worst.items():
-        lows, ends = np.array(values).T
-        write(
-            f"  {judges}: lowest - start {lows.mean():+.2f} on average, worst {lows.min():+.2f}; "
-            f"end - mean of five at once {ends.mean():+.2f}, worst {ends.min():+.2f}"
-        )
-
-
-def choices(data: dict[str, np.ndarray], draws: int, write: Callable[[str], None]) -> None:
-    """Constants, judged by training samples that were set aside."""
-    write(f"\n50 samples, then 300 in calls of 10, judged by training samples set aside; q = 3, {draws} draws")
-    problems = [Problem(data, draw, 50, 300, new=False, judge="train") for draw in range(draws)]
-    once = np.array([problem.at_once(3) for problem in problems])
-    write(f"  at once: {once.mean():.2f}")
-    for grown in (1, 2, 4, 8):
-        with mock.patch("bitreplay.gbm._update.GROWN", grown):
-            ends = np.array([singly(problem, 3, gather=10)[2:] for problem in problems])
-        less = ", ".join(f"{value:+.2f}" for value in ends[:, 0] - once)
-        write(f"  GROWN = {grown}: end {ends[:, 0].mean():.2f} ({less}), settled {ends[:, 1].mean():.2f}")
-    write(f"\n200 samples, then two calls of 80, judged likewise; q = 3, {draws} draws")  # too many to be kept
-    problems = [Problem(data, draw, 200, 160, new=False, judge="train") for draw in range(draws)]
-    write(f"  at once: {np.mean([problem.at_once(3) for problem in problems]):.2f}")
-    for share in (10**9, 64, 16, 4, 1):
-        with mock.patch("bitreplay.mixture._online.SHARE", share):
-            ends = np.mean([singly(problem, 3, gather=80)[2:] for problem in problems], axis=0)
-        write(f"  SHARE = {share if share < 10**9 else 'one by one'}: end {ends[0]:.2f}, settled {ends[1]:.2f}")
-
-
-def times(data: dict[str, np.ndarray], n_calls: int, plot: Path | None, write: Callable[[str], None]) -> None:
-    """The processor's time per call of partial_fit with one sample, along a stream."""
-    rng, x, y = np.random.default_rng(0), data["x_train"], data["y_train"]
-    rows = [rng.permutation(np.flatnonzero(y == c)) for c in range(int(y.max()) + 1)]
-    first, stream = (
-        np.concatenate([own[:50] for own in rows]),
-        rng.permutation(np.concatenate([own[50:] for own in rows])),
-    )
-    setting = f"{len(rows)} classes of 50 samples at first, D = {x.shape[1]}, K = 8, q = 3"
-    write(f"\npartial_fit of one sample, {setting}: ms of the processor")
-    figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
-    for update, calls in (("online", n_calls), ("refit", min(n_calls, 40))):
-        clf = GBMClassifier(random_state=0, update=update).fit(x[first], y[first])
-        clf.partial_fit(x[stream[-1:]], y[stream[-1:]])
-        taken = np.empty(calls)
-        for i, row in enumerate(stream[:calls]):
-            began = time.process_time()
-            clf.partial_fit(x[row : row + 1], y[row : row + 1])
-            taken[i] = 1e3 * (time.process_time() - began)
-        size = max(1, calls // 20)
-        parts = taken[: len(taken) // size * size].reshape(-1, size)
-        shown = " ".join(f"{np.median(part):.2f}" for part in parts)
-        write(f"{update:<8}{calls} calls, medians of every {size}: {shown}; 95 % below {np.quantile(taken, 0.95):.2f}")
-        axes.plot(
-            size * (np.arange(len(parts)) + 0.5), np.median(parts, axis=1), marker=".", label=f'update="{update}"'
-        )
-    axes.set(
-        xlabel="calls of partial_fit with one sample", ylabel="ms per call (median)", yscale="log", ylim=(0.1, None)
-    )
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    if plot is not None:
-        figure.savefig(plot, dpi=120)
+    """One sample at a time against all at once, at several sizes; behind it the end of the worst draw."""
+    once = np.array([[problem.at_once(3, n) for n in sizes] for problem in problems])
+    if title:
+        write(f"\n{title}; q = 3, {len(problems)} draws: at once, and what one at a time adds (standard error)")
+        write(f"{'':<22}" + "".join(f"{n:>14}" for n in sizes))
+        write(f"{'at once':<22}" + "".join(f"{rate:14.2f}" for rate in once.mean(axis=0)))
+    added = np.array([problem.grown(sizes) for problem in problems]) - once
+    errors = added.std(axis=0) / np.sqrt(max(1, len(problems) - 1))
+    cells = "".join(f"{mean:+7.2f} ({error:.2f})" for mean, error in zip(added.mean(axis=0), errors, strict=True))
+    write(f"{name:<22}{cells}   worst {added[:, -1].min():+.2f}")
 
 
 def main() -> None:
@@ -337,32 +233,22 @@ def main() -> None:
                 print(line, file=file, flush=True)
 
         words = " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
-        about = "2 shared and busy cores of an AMD EPYC; features of a pretrained EfficientNet-Lite0"
+        about = "2 shared and busy cores of an Intel Xeon; features of a pretrained EfficientNet-Lite0"
         write(f"# python benchmarks/stream.py {words}   ({datetime.date.today()}, {about})")
 
         def problems(n_first: int, n_more: int, *, new: bool = False) -> list[Problem]:
             return [Problem(data, draw, n_first, n_more, new=new, judge="test") for draw in range(asked.draws)]
 
         if "known" in asked.only:
-            for q in (3, 8):
-                table("known: 20 x 50 samples, then 1,000 single ones", problems(50, 50), q, tuple(asked.forms), write)
-        if "new" in asked.only:
-            for n, q in ((50, 3), (50, 8), (100, 3)):
-                title = f"new: 20 x 50 samples, then 20 new classes of {n}, one at a time"
-                table(title, problems(50, n, new=True), q, ("online (16 bits)",), write)
-        if "small" in asked.only:
-            for n_first in (5, 20):
-                title = f"small: 20 x {n_first} samples, then {100 - n_first} single ones of each"
-                table(title, problems(n_first, 100 - n_first), 3, ("online (16 bits)",), write)
-        if "long" in asked.only:
-            title = "long: 20 x 50 samples, then 9,000 single ones"
-            table(title, problems(50, 450), 3, ("online (16 bits)",), write)
-        if "noise" in asked.only:
-            noise(data, asked.draws, write)
+            for n, q in ((50, 3), (50, 8), (200, 3)):
+                title = f"known: 20 x {n} samples, then 1,000 single ones"
+                table(title, problems(n, 50), q, tuple(asked.forms if (n, q) == (50, 3) else FORMS_SHOWN), write)
+        if "growing" in asked.only:
+            for n_first, sizes, new in GROWING:
+                title = f"growing: 20 x {n_first} samples, then {'20 new classes, ' if new else ''}one at a time"
+                growing(problems(n_first, sizes[-1] - (0 if new else n_first), new=new), sizes, write, title)
         if "learners" in asked.only:
             learners(data, asked.every, asked.streams, asked.learners, write)
-        if "choices" in asked.only:
-            choices(data, asked.draws, write)
         if "times" in asked.only:
             times(data, asked.calls, asked.plot, write)
 

@@ -1,3 +1,3 @@
 """The version, in one place: used by the package, its files, its command and its runs."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"

@@ -21,9 +21,9 @@ ORDER = np.random.default_rng(0).permutation(len(Y))
 TEST, FIRST, MORE = ORDER[:500], ORDER[500:1300], ORDER[1300:]
 
 
-def streamed(n: int = 120, **options: Any) -> GBMClassifier:
+def streamed(n: int = 120, n_first: int = 800, **options: Any) -> GBMClassifier:
     """Nine digits at once; then single samples of all ten."""
-    old = FIRST[Y[FIRST] != 9]
+    old = FIRST[:n_first][Y[FIRST[:n_first]] != 9]
     clf = GBMClassifier(4, p=2, random_state=0, **options).fit(X[old], Y[old])
     return further(clf, MORE[:n])
 
@@ -46,8 +46,12 @@ def test_a_digit_that_came_sample_by_sample_is_recognised() -> None:
     assert clf.memory_.nbytes < before / 3
 
 
-def test_a_saved_classifier_goes_on_as_if_uninterrupted(tmp_path: Path) -> None:
-    clf = streamed()
+@pytest.mark.parametrize("n_first", [800, 150])  # classes of 80 samples keep none, those of 15 do
+def test_a_saved_classifier_goes_on_as_if_uninterrupted(n_first: int, tmp_path: Path) -> None:
+    clf = streamed(n_first=n_first)
+    moving = clf.memory_.motion(0)
+    assert moving is not None
+    assert (moving.past is not None) == (n_first == 150)
     clf.save(tmp_path / "file")
     loaded = GBMClassifier.load(tmp_path / "file")
     assert loaded.update == "online"
@@ -60,15 +64,16 @@ def test_a_saved_classifier_goes_on_as_if_uninterrupted(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_forgetting_and_merging_take_motion_along() -> None:
-    clf = streamed()
+@pytest.mark.parametrize("n_first", [800, 150])
+def test_forgetting_and_merging_take_motion_along(n_first: int) -> None:
+    clf = streamed(n_first=n_first)
     rest = copy.deepcopy(clf).forget(9)
     assert 9 not in rest.memory_.in_motion
     assert rest.memory_.in_motion == tuple(c for c in clf.memory_.in_motion if c != 9)
     rest.merge(clf.memory_)
     assert rest.memory_.in_motion == (9,)
     merged = rest.score(X[TEST], Y[TEST])
-    assert merged > 0.85
+    assert merged > (0.85 if n_first == 800 else 0.8)
     assert further(rest, MORE[120:140]).score(X[TEST], Y[TEST]) > merged - 0.02
 
 

@@ -87,6 +87,14 @@ def test_a_label_for_all(made: Path, shop: Path) -> None:
     assert sorted(path.name for path in shop.parent.glob("[!.]*")) == ["shop-evaluation", "shop.bitreplay"]
 
 
+def test_percentages_that_mean_nothing_yet_are_said_to(made: Path, tmp_path: Path, capsys: Capture) -> None:
+    model, network = str(tmp_path / "few.bitreplay"), ["--encoder", str(made / "network")]
+    assert main(["learn", model, str(made / "test" / "red"), "--label", "red", *network]) == 0
+    assert "percentages of `bitreplay predict` mean nothing yet" in capsys.readouterr().out
+    assert main(["learn", model, str(made / "first")]) == 0
+    assert "mean nothing" not in capsys.readouterr().out
+
+
 def test_merge_what_a_copy_learned(made: Path, shop: Path, capsys: Capture) -> None:
     other = Path(shutil.copy(shop, shop.with_name("other.bitreplay")))
     assert main(["learn", str(other), str(made / "second")]) == 0

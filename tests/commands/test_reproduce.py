@@ -204,7 +204,8 @@ def test_a_network_given_is_named_and_stays_the_same_wherever_it_is(calls, netwo
     [
         ("cpu", None, "it needs --scale full"),
         ("full", Path("nowhere"), "nowhere has no network.safetensors"),
-        ("full", None, "this experiment has networks of its own"),
+        ("full", None, "first has networks of its own"),
+        ("paper", None, "first has networks of its own"),
     ],
 )
 def test_a_network_that_cannot_stand_for_another_is_refused(calls, network, tmp_path, scale, folder, message):

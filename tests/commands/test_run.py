@@ -128,6 +128,9 @@ def test_a_trained_network_is_what_runs_use(tmp_path: Path, capsys: Capture) -> 
     assert f"network: {folder}" in printed
     trained = TrainedNetwork.load(folder)
     assert np.sort(trained.classes).tolist() == [2, 4]
+    short = ["--training.epochs", "1", "--training.ste_epochs", "1", "--training.continued"]
+    assert main(["train", *tasks, "--folder", str(tmp_path / "control"), "--binarizer", "none", *short]) == 0
+    assert "test accuracy without a binarizer, trained for as long: " in capsys.readouterr().out
     assert trained.binarizer is not None
     assert trained.binarizer.bits_per_feature == 2
     output = ["--output", str(tmp_path / "runs")]

@@ -7,7 +7,8 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns
-from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, _claims, _range, binarizer_table
+from bitreplay.experiments._binarizer_table import FACTORS, PUBLISHED, TABLE_2, _claims, _range, binarizer_table
+from bitreplay.experiments._networks import networks_table
 from bitreplay.runs import Setting
 from tests.experiments.histories import history, method
 
@@ -74,6 +75,8 @@ def test_at_full_scale_networks_for_one_claim_only_are_left_out_unless_trained(s
     again = binarizer_table(request)
     assert len(again.tables[0].rows) == 5
     assert again.claims[3].measured.startswith("initial task: ")
+    offered = [*TABLE_2.networks, *TABLE_2.optional_networks]
+    assert len(networks_table(request, offered)[0].rows) == 5  # the optional one that has been trained is among them
 
 
 def test_sizes_that_are_alike_on_average_may_differ_with_every_seed():

@@ -67,8 +67,8 @@ def test_draws_differ_in_the_samples_of_later_tasks_only(small_request):
 def test_leads_are_differences_of_harmonic_means():
     ours = method("GBM", [0.8, 0.6], [0.8, 0.62], paired=True, samples=2000)
     worse = method("NearestMean", [0.8, 0.5], [0.8, 0.52], paired=True, samples=2000)
-    [[name, lead, low, high]] = _leads([ours, worse]).rows
-    assert name == "NearestMean"
+    [[name, draws, lead, low, high]] = _leads([ours, worse]).rows
+    assert (name, draws) == ("NearestMean", 2)
     assert lead == pytest.approx(0.1)  # all classes are recognised alike: the mean of equal numbers
     assert low < lead < high
 
@@ -84,7 +84,8 @@ def test_slow_learners_have_the_first_draws_only_and_are_compared_on_these(small
     ]  # fmt: skip
     table, leads = outcome.tables
     assert [row[1] for row in table.rows] == [2, 1]
-    [[_, lead, *_]] = leads.rows
+    [[_, draws, lead, *bounds]] = leads.rows
+    assert (draws, bounds) == (1, [None, None])  # nothing is known of other draws
     ours, other, _ = (metrics.harmonic_mean(run.history) for run in runs)
     assert lead == pytest.approx(ours - other)
 

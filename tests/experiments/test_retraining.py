@@ -92,17 +92,20 @@ def test_two_equal_methods_on_networks_that_differ(networks, monkeypatch):
 
 @pytest.fixture
 def spreads(monkeypatch):
-    monkeypatch.setitem(_retraining.SPREADS, "average", Spread(0.01, 0.002, 20, 12))
-    monkeypatch.setitem(_retraining.SPREADS, "state", Spread(0.02, 0.004, 20, 12))
+    monkeypatch.setitem(_retraining.SPREADS, "average", Spread(0.01, 0.002, 3, 12))
+    monkeypatch.setitem(_retraining.SPREADS, "final", Spread(0.02, 0.004, 3, 12))
+    monkeypatch.setattr(_retraining, "RETRAINED", {"average": Noise(0.009, 20)})
 
 
 def test_which_noise_counts(spreads):
     runs = [History.empty("x")]
     assert retraining(runs) == Noise(0.002, 12)
-    assert retraining(runs, "one side", "state") == Noise(0.02, 20)
+    assert retraining(runs, "one side", "final") == Noise(0.02, 3)
     assert retraining(runs, "different").error == pytest.approx(np.sqrt(2) * 0.01)
     assert retraining(runs, "same by seed") == retraining(runs)
-    assert retraining(runs, "by seed") == retraining(runs, "different")
+    assert retraining(runs, "different by seed") == retraining(runs, "different")
+    assert retraining(runs, "by seed") == pytest.approx(Noise(np.sqrt(2) * 0.009, 20))
+    assert retraining(runs, "by seed", "final") == retraining(runs, "different", "final")  # nothing else is known
     given = History.empty("x", {"pretrained": "ImageNet"})
     assert retraining([given, given], "different") == NOTHING
     assert retraining([given, *runs]).error == 0.002
@@ -143,7 +146,7 @@ def test_networks_of_every_seed_are_noise_of_the_seeds(spreads):
     found = difference(one, other, networks="by seed")
     assert "network" not in found.noises
     assert found.seeds.degrees == 1 + 20
-    assert found.seeds.error == pytest.approx(np.sqrt((0.02**2 / 2 + 20 * 2 * 0.01**2) / 21 / 2))
+    assert found.seeds.error == pytest.approx(np.sqrt((0.02**2 / 2 + 20 * 2 * 0.009**2) / 21 / 2))
     assert difference(one, other, networks="same by seed").seeds.degrees == 1  # 0.02 apart, where 0.002 is expected
 
 

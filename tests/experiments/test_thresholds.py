@@ -8,7 +8,7 @@ import pytest
 from bitreplay import metrics
 from bitreplay.errors import InputError
 from bitreplay.experiments import EXPERIMENTS, Request
-from bitreplay.experiments._networks import fits, missing_seconds, network_of, networks_table
+from bitreplay.experiments._networks import check_thermometer, fits, missing_seconds, network_of, networks_table
 from bitreplay.experiments._thresholds import (
     BEST,
     PLAIN,
@@ -128,8 +128,9 @@ def test_a_network_given_stands_for_that_of_the_scale(small_request, tmp_path):
     assert not fits(request, binarizer="heaviside")
     assert fits(replace(request, network=None), p=2)
     assert missing_seconds(request, [{"p": 2}]) == []
-    with pytest.raises(InputError, match="networks of its own"):
-        missing_seconds(request, [])
+    with pytest.raises(InputError, match=r"thermometer of p = 2 or 4; .* was trained with thermometer, p = 1"):
+        check_thermometer(request, 2, 4)
+    check_thermometer(request, 1, 4)
     with pytest.raises(InputError, match="six networks"):
         EXPERIMENTS["table-2"].run(request)
 

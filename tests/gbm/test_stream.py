@@ -15,7 +15,7 @@ from bitreplay.gbm import GBMOptions, GBMState, _update, state_content, state_fr
 from bitreplay.heads import Bayes, ClosedForm, Replay, can_wait, computed, deferred
 from bitreplay.heads._from_memory import Lazy
 from bitreplay.memory import BinaryMemory
-from bitreplay.mixture import EMOptions, joint_log_probability, linear_form
+from bitreplay.mixture import EMOptions, joint_log_probability, linear_form, online_steps
 
 D = 60
 LAYOUT = np.random.default_rng(1).random((6, 3, D))  # six classes of three clusters
@@ -62,14 +62,15 @@ def test_a_new_class_may_come_one_sample_at_a_time():
 
 
 def test_first_samples_are_kept_bit_by_bit_until_there_are_enough():
-    state, bits = empty().learned({0: draw(0, 80)}), draw(1, 85)
+    state, bits, most = empty().learned({0: draw(0, 80)}), draw(1, 85), _update.KEPT * 4 * 5
     for i in range(85):
         state = state.learned({1: bits[i]})
         motion = state.memory.motion(1)
         if i == 0:
             assert motion is None  # one sample is stored exactly in any number of bits
         else:
-            assert motion.kept == (bits[: i + 1] if i - 1 < _update.GROWN * 4 * 5 else bits[:0])
+            assert motion.kept == (bits[: i + 1] if i + 1 < most else bits[:0])
+            assert motion.past is None
         assert state.memory.count(1) == i + 1
         assert np.allclose(
             (state.memory.mixture(1).weights @ state.memory.mixture(1).prototypes),
@@ -78,44 +79,66 @@ def test_first_samples_are_kept_bit_by_bit_until_there_are_enough():
         )
 
 
-def test_a_small_class_gets_its_prototypes_when_real_samples_outnumber_those_drawn_for_its_first():
-    state, bits = empty().learned({0: draw(0, 12), 1: draw(1, 50)}), draw(0, 60, 1)
-    sizes = {}
-    for i in range(60):
+def test_a_small_class_keeps_its_past_and_what_came_since():
+    state, bits, most = empty().learned({0: draw(0, 12), 1: draw(1, 50)}), draw(0, 85, 1), _update.KEPT * 4 * 5
+    at_rest = state.memory.mixture(0)
+    for i in range(85):
         state = state.learned({0: bits[i]})
-        sizes[13 + i] = state.memory.sizes[0]
         motion = state.memory.motion(0)
-        assert len(motion.kept) == 13 + i
-        assert motion.drawn == 12
-    assert {n for n, size in sizes.items() if size == 2} == set(range(13, 24))
-    assert sizes[72] == 4
+        assert motion.count == 13 + i
+        if i + 1 < most:
+            assert motion.kept == bits[: i + 1]
+            assert np.array_equal(motion.past.mixture.prototypes, at_rest.prototypes)
+            assert motion.past.count == 12
+        else:
+            assert motion.kept == bits[:0]
+            assert motion.past is None
+    mixture, both = state.memory.mixture(0), np.concatenate([draw(0, 12).unpack(), bits.unpack()])
+    assert np.allclose(mixture.weights @ mixture.prototypes, both.mean(axis=0), atol=0.02)  # of which 12 had 3 bits
 
 
-def test_prototypes_of_few_samples_are_fitted_again_when_there_are_more():
+def test_a_small_class_is_fitted_anew_whenever_it_has_grown_by_a_quarter(monkeypatch):
     one, rest, unseen = draw(0, 300), draw(0, 115, 1), draw(0, 400, 9)
     near = np.abs(one.unpack()[:, None] - LAYOUT[0]).sum(axis=2).argmin(axis=1)
     first = one[np.flatnonzero(near == 0)[:30]]  # of one cluster of three
-    start = empty().learned({0: first, 1: draw(1, 50)})
+    fits, join = [], _update.join_mixtures
+
+    def recorded(pasts, classes, *options, **named):
+        fits.append(pasts[0].count + len(classes[0]))
+        return join(pasts, classes, *options, **named)
 
     def density(state):
         mixture = state.memory.mixture(0)
         form = linear_form(mixture.prototypes, mixture.weights, 0.02)
         return logsumexp(joint_log_probability(unseen, *form), axis=1).mean()
 
-    end, jumps = start, {}
-    for i in range(115):
-        before, end = end, end.learned({0: rest[i]})
-        change = np.abs(end.memory.mixture(0).prototypes - before.memory.mixture(0).prototypes)
-        jumps[31 + i] = change.mean() > 0.05  # far more than a step
-    assert [n for n, jumped in jumps.items() if jumped] == [100, 140]  # 2 x 30, and 2 or 4 times 4 x 5
+    monkeypatch.setattr(_update, "join_mixtures", recorded)
+    start = empty().learned({0: first, 1: draw(1, 50)})
+    end = singly(start, {0: rest})
+    grown = [int(np.ceil(30 * _update.GROWTH**power)) for power in range(1, 6)]
+    assert fits == [*grown, 30 + 80]  # and with the last sample that is kept
     assert end.memory.motion(0).kept == rest[:0]
     once = density(empty().learned({0: concatenate([first, rest]), 1: draw(1, 50)}))
     assert density(end.settled()) > once - 0.5
+    steps, counts = online_steps(start.memory.mixture(0).prototypes, start.memory.mixture(0).weights * 30, rest, 0.02)
+    form = linear_form(steps, counts / counts.sum(), 0.02)
+    assert logsumexp(joint_log_probability(unseen, *form), axis=1).mean() < once - 1  # they do not leave the cluster
+
+
+def test_a_class_has_no_more_prototypes_than_its_samples_suffice_for():
+    state, bits = empty().learned({0: draw(0, 6), 1: draw(1, 50)}), draw(0, 40, 1)
+    sizes = {}
+    for i in range(40):
+        state = state.learned({0: bits[i]})
+        sizes[7 + i] = state.memory.sizes[0]
+    assert all(size <= state.options.em_options.components_for(n) for n, size in sizes.items())
+    assert sizes[46] == 4
 
 
 def test_classes_of_many_samples_keep_none():
     state = empty().learned({0: draw(0, 41), 1: draw(1, 40)}).learned({0: draw(0, 1, 1), 1: draw(1, 1, 1)})
-    assert [len(state.memory.motion(c).kept) for c in (0, 1)] == [0, 41]
+    assert [len(state.memory.motion(c).kept) for c in (0, 1)] == [0, 1]
+    assert [state.memory.motion(c).past is None for c in (0, 1)] == [True, False]
 
 
 def test_the_mean_of_a_class_stays_that_of_its_samples():
@@ -128,15 +151,18 @@ def test_the_mean_of_a_class_stays_that_of_its_samples():
     assert np.allclose(mixture.weights @ mixture.prototypes, expected, atol=1e-3)
 
 
-def test_as_many_samples_as_before_are_refitted_and_one_call_is_what_it_was():
+def test_one_call_does_not_depend_on_the_update_and_a_class_that_is_doubled_is_at_rest():
     first = {c: draw(c, 50) for c in range(3)}
     online, refit = (empty(update=update).learned(first) for update in ("online", "refit"))
-    assert online.memory.to_content()[1].keys() == refit.memory.to_content()[1].keys()
-    for state in (online, refit):
-        assert state.memory.in_motion == ()
+    for name, tensor in refit.memory.to_content()[1].items():
+        assert np.array_equal(online.memory.to_content()[1][name], tensor)
     more = {c: draw(c, 50, 1) for c in range(3)}
-    for name, tensor in refit.learned(more).memory.to_content()[1].items():
-        assert np.array_equal(online.learned(more).memory.to_content()[1][name], tensor)
+    joined, refitted = online.learned(more), refit.learned(more)
+    for doubled in (joined, refitted):
+        assert doubled.memory.in_motion == ()
+        assert doubled.memory.count(0) == 100
+    assert accuracy(joined, range(3)) > accuracy(refitted, range(3)) > accuracy(refit, range(3))
+    assert online.learned({0: draw(0, 1, 2)}).memory.in_motion == (0,)
     assert refit.learned({0: draw(0, 1, 2)}).memory.in_motion == ()
     with pytest.raises(InputError, match="update must be one of online, refit"):
         GBMOptions(update="sometimes")
@@ -205,14 +231,16 @@ def test_memories_changed_by_their_owner_do_not_change_an_answer_to_come():
 
 @pytest.mark.parametrize("head", ["closed_form", "bayes", Replay(epochs=1, min_steps=2)])
 def test_a_reloaded_state_goes_on_as_if_uninterrupted(head):
-    state = singly(empty(head=head).learned({c: draw(c, 50) for c in range(2)}), {0: draw(0, 2, 1), 3: draw(3, 3)})
+    first = {0: draw(0, 50), 1: draw(1, 30)}  # the second is small: it keeps its past
+    state = singly(empty(head=head).learned(first), {0: draw(0, 2, 1), 1: draw(1, 5, 1), 3: draw(3, 3)})
     memory, content, tensors = state_content(state)
     loaded = state_from_content(
         BinaryMemory.from_content(memory, tensors, "here"), content, tensors, state.options, computed(state.head)
     )
-    more = {3: draw(3, 3 if isinstance(head, Replay) else 40, 2), 0: draw(0, 2, 2)}
+    more = {3: draw(3, 3 if isinstance(head, Replay) else 40, 2), 0: draw(0, 2, 2), 1: draw(1, 4, 2)}  # 30 x 1.25 < 39
     one, two = singly(state, more), singly(loaded, more)
-    assert one.memory.in_motion == two.memory.in_motion == (0, 3)
+    assert one.memory.in_motion == two.memory.in_motion == (0, 1, 3)
+    assert len(two.memory.motion(1).kept) == 9
     (_, _, first), (_, _, second) = state_content(one), state_content(two)
     assert first.keys() == second.keys()
     for name in first:

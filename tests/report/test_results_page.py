@@ -97,7 +97,7 @@ def test_the_committed_results_are_read(script):
 
 def test_table_1_at_full_scale_has_a_table_of_its_own(script, tmp_path):
     (tmp_path / "comparisons").mkdir()
-    (tmp_path / "README.md").write_text(f"before\n\n{script.FULL_BEGIN}\n\nold\n\n{script.FULL_END}\n\nafter\n")
+    (tmp_path / "README.md").write_text("before\n\n{}\n\nold\n\n{}\n\nafter\n".format(*script.FULL_MARKS))
     tuned = enumerate(method("FullFineTuning", [0.8, 0.6], [0.7, 0.5], learner="FullFineTuning").histories)
     runs = [RunResult(name, seed, one) for seed, one in tuned for name in ("FullFineTuning", STOPPED)]
     runs += [RunResult("FullJoint", 0, method("FullJoint", 0.9).histories[0])]
@@ -179,6 +179,9 @@ def test_the_first_screen_of_the_committed_results(script, tmp_path):
 
 
 def test_stopping_after_task_0_from_the_accuracy_of_its_network(script):
+    stopping = importlib.import_module(
+        "reproducibility_tables"
+    ).stopping  # beside the script, whose folder is on the path
     methods = [{"method": "FullFineTuning", "per_state": [0.6, 0.2, 0.1]}]
-    assert script.stopping({"tasks": "10 + 2 x 5", "methods": methods}) == pytest.approx([0.6, 0.4, 0.3])
-    assert script.stopping({"tasks": "10 + 2 + 8", "methods": methods}) == pytest.approx([0.6, 0.5, 0.3])
+    assert stopping({"tasks": "10 + 2 x 5", "methods": methods}) == pytest.approx([0.6, 0.4, 0.3])
+    assert stopping({"tasks": "10 + 2 + 8", "methods": methods}) == pytest.approx([0.6, 0.5, 0.3])

@@ -163,7 +163,8 @@ class GBMClassifier(FittedAttributes, Suggesting, NoveltyMethods, ClassifierMixi
         Notes
         -----
         More samples of a known class move its prototypes by online EM; it may come one sample at a time from its first.
-        Meanwhile it keeps finer statistics than q bits and, while few, its samples as bits: see :meth:`settle`.
+        Meanwhile it keeps finer statistics than q bits and, if it was small, the bits of the samples that came since,
+        until these are 20 times `prototypes`: see :meth:`settle`.
         """
         with self._writing():
             return self._learn(X, y, classes, self._fitted)
@@ -203,7 +204,7 @@ class GBMClassifier(FittedAttributes, Suggesting, NoveltyMethods, ClassifierMixi
     def settle(self) -> GBMClassifier:
         """Bring all classes to rest: round statistics to q bits, and drop what classes in motion keep besides.
 
-        It never happens by itself, except to a class that is refitted or that both sides of a merge know.
+        It never happens by itself, except to a class that a large call joins or that both sides of a merge know.
         """
         with self._writing():
             fitted = self._now()

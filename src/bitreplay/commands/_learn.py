@@ -16,6 +16,10 @@ from bitreplay.gbm import GBMOptions
 from bitreplay.images import ImageClassifier, changing
 
 ENCODER = "efficientnet_lite0"
+UNCERTAIN = (
+    "note: percentages of `bitreplay predict` mean nothing yet: no call so far had ten images or more of several "
+    "classes. One that has, of new classes or known ones, mends it"
+)
 EXPECTED = "give a folder with a subfolder for every class, or --label and images"
 
 
@@ -95,6 +99,8 @@ def learn(
         f"learned in {1000 * (learned - learning):.0f} ms; {ended - begun:.2f} s in all, without the start of Python"
     )
     console.print(f"{model}: {counted(len(clf.classes_), 'class', 'classes')}, {model.stat().st_size:,} bytes")
+    if clf.classifier_.temperature_ is None:
+        console.print(UNCERTAIN)
 
 
 def _labelled(images: list[Path], label: str | None) -> tuple[list[Path], list[str]]:

@@ -129,6 +129,8 @@ def reproduce(
 
 def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
     chosen, request = EXPERIMENTS[name], replace(request, runs=[], waited=[])
+    if request.network is not None and not chosen.networks:
+        raise InputError(f"{name} has networks of its own, or pretrained ones: --network cannot stand for them")
     console.print(f"{chosen.title}\nThis takes about {chosen.duration.get(request.scale, 'as long as its runs')}.")
     if request.scale == "full" and (training := missing_seconds(request, chosen.networks)):
         console.print(
@@ -137,7 +139,7 @@ def _measure(name: str, request: Request, folder: Path, console: Console) -> Mea
         )
     begun = time.monotonic()
     outcome = chosen.run(request)
-    tables = [*outcome.tables, *networks_table(request, chosen.networks)]
+    tables = [*outcome.tables, *networks_table(request, [*chosen.networks, *chosen.optional_networks])]
     outcome = replace(outcome, tables=tables, remarks=[*about_network(request), *outcome.remarks])
     seconds = time.monotonic() - begun - sum(request.waited)  # runs say themselves how long they took
     one = write_outcome(

@@ -15,6 +15,7 @@ PHASES = {
     "plain_then_binarized": "with the binarizer added afterwards",
     "straight_through": "with the binarizer, after the straight-through phase",
     "binarized": "with the binarizer",
+    "continued": "without a binarizer, trained for as long",
 }
 
 

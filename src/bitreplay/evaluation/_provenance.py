@@ -5,11 +5,13 @@ A result read years later says what it was made with, not what reads it.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bitreplay._floor.arguments import number
@@ -44,12 +46,21 @@ class Provenance:
     @classmethod
     def now(cls) -> Provenance:
         """The provenance of a result made here and now."""
-        machine = f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}"
+        machine = f"{_processor()}, {os.cpu_count()} cores, {platform.system()}"
         return cls(__version__, datetime.date.today().isoformat(), machine)
 
     def longer(self, seconds: float) -> Provenance:
         """The same with this many more seconds."""
         return replace(self, seconds=round(self.seconds + seconds, 3))
+
+
+def _processor() -> str:
+    """The processor's name where the system knows it, else its architecture."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def made_in_words(histories: Iterable[History]) -> dict[str, Any]:

@@ -186,7 +186,7 @@ def difference(
 ) -> Difference:
     """How much better one method is than another, per seed; `networks` says whether they stand on the same network."""
     pairs = list(zip(one.histories, other.histories, strict=True))
-    kind: Kind = "average" if metric is metrics.average else "state"
+    kind: Kind = "average" if metric is metrics.average else "final" if metric is metrics.final else "state"
     return difference_of(lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs], networks, kind)
 
 
@@ -225,7 +225,7 @@ def difference_of(
     values = [float(value) for value in statistic(whole)]
     error, degrees = retraining(histories, networks, kind)
     noise = Noise(times * error, degrees)
-    network, expected = (NOTHING, noise) if networks in ("by seed", "same by seed") else (noise, NOTHING)
+    network, expected = (NOTHING, noise) if networks.endswith("by seed") else (noise, NOTHING)
     parts = n_parts(histories)
     if parts < 2:  # no answers were kept, or next to none: as if the methods had been asked about different samples
         off = max(float(metrics.standard_error(history).mean()) for history in histories)

@@ -186,3 +186,4 @@ class Experiment:
     duration: Mapping[Scale, str]  # about how long it takes
     run: Callable[[Request], Outcome]
     networks: Sequence[Mapping[str, Any]] = ()  # those it needs, by what differs from the scale's
+    optional_networks: Sequence[Mapping[str, Any]] = ()  # at full scale used if they have been trained

@@ -18,7 +18,7 @@ from bitreplay._pages.methods import MethodRuns
 from bitreplay._pages.words import setting_in_words
 from bitreplay.experiments._difference import Difference, difference, mean_difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
-from bitreplay.experiments._networks import SMALL, fits, network_of
+from bitreplay.experiments._networks import SMALL, check_thermometer, fits, network_of
 from bitreplay.experiments._verdict import all_hold
 from bitreplay.runs import Setting
 
@@ -67,6 +67,7 @@ class _Panel:
 
 def heads(request: Request) -> Outcome:
     """Run all heads over K, q and p."""
+    check_thermometer(request, CENTRE["p"])
     network = Setting(**{**network_of(request), **request.setting})
     small = {**network_of(request, SMALL), **request.setting}
     panels = [

@@ -94,12 +94,15 @@ class Column:
         return difference(one, other, networks=self.networks(one, other))
 
     def networks(self, one: MethodRuns, other: MethodRuns) -> Networks:
-        """Whether two methods stand on the same network: a frozen one, or one that they train with every seed."""
-        frozen = LEARNERS.on_frozen_encoders()
+        """Whether two methods stand on the same network: a frozen one, or one that they train with every seed.
+
+        TrainableGBM begins with the frozen one.
+        """
+        frozen = (*LEARNERS.on_frozen_encoders(), "TrainableGBM")
         own = [method.histories[0].learner not in frozen for method in (one, other)]
         alike = not any(own) and one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE)
         if self.by_seed and len(one.seeds) > 1:
-            return "same by seed" if alike else "by seed"
+            return "same by seed" if alike else "by seed" if all(own) else "different by seed"
         if alike:
             return "same"
         if not any(own) or len(one.seeds) == 1:

@@ -44,8 +44,9 @@ REMARKS: dict[Scale, tuple[str, ...]] = {
     "full": (
         "50 classes, images of 24 pixels, a ResNet-18 of a quarter of the weights: the ranking may be compared with "
         "the paper, the numbers may not. The paper's places are those of CIFAR-100 with T = 5.",
-        "All methods that train the network do so for 30 epochs in every task, not those of their authors. Every seed "
-        "trains all networks anew, also those of frozen methods.",
+        "All methods that train the network do so for 30 epochs in every task, not those of their authors (EEIL for "
+        "three quarters as many again, on balanced samples). Every seed trains all networks anew, also those of "
+        "frozen methods.",
         "Rows without options have their authors' loss weights; those with other weights have the ones chosen on "
         "held-out training samples of task 0 (results/choices/loss_weights.txt), and stand for their method in "
         "families, claims and curves.",

@@ -60,6 +60,20 @@ def fits(request: Request, **binarizer: Any) -> bool:
     return all(trained_with.get(option) == value for option, value in binarizer.items())
 
 
+def check_thermometer(request: Request, *codes: int) -> None:
+    """Refuse a network given that was not trained with a thermometer of one of these p."""
+    if not any(fits(request, binarizer="thermometer", p=p) for p in codes):
+        raise InputError(
+            f"this experiment needs a network trained with a thermometer of p = {' or '.join(map(str, codes))}; "
+            f"{request.network} was trained with {_words(_trained_with(TrainedNetwork.load(str(request.network))))}"
+        )
+
+
+def _words(binarizer: Mapping[str, Any]) -> str:
+    kind, *sizes = binarizer.items()
+    return "no binarizer" if kind[1] == "none" else ", ".join([kind[1], *(f"{name} = {n}" for name, n in sizes)])
+
+
 def _trained_with(network: TrainedNetwork) -> dict[str, Any]:
     own = network.binarizer
     sizes = {"p": own.p} if isinstance(own, Thermometer) else {"f": own.f} if isinstance(own, Heaviside) else {}
@@ -102,9 +116,8 @@ def is_trained(setting: Setting) -> bool:
 
 def _in_words(network: TrainedNetwork) -> str:
     """Data, classes, backbone and what it was trained with."""
-    how, (kind, *sizes) = network.description, _trained_with(network).items()
-    with_what = "no binarizer" if kind[1] == "none" else ", ".join([kind[1], *(f"{name} = {n}" for name, n in sizes)])
-    words = [f"{len(network.classes)} classes", network.backbone_name, with_what]
+    how = network.description
+    words = [f"{len(network.classes)} classes", network.backbone_name, _words(_trained_with(network))]
     words += ["trained for as long"] if how.get("phase") == "continued" else []
     return ", ".join([how["dataset"], *words] if "dataset" in how else words)
 
@@ -118,8 +131,6 @@ def _reached(network: TrainedNetwork) -> list[Cell]:
 def missing_seconds(request: Request, networks: Sequence[Mapping[str, Any]]) -> list[float]:
     """Seconds of the trainings that the networks of an experiment still need on this machine, phase by phase."""
     if request.network is not None:
-        if not networks:
-            raise InputError("this experiment has networks of its own: --network cannot stand for them")
         return []
     return untrained_seconds(_settings(request, networks))
 

@@ -13,7 +13,7 @@ from bitreplay.bits import PackedBits
 from bitreplay.experiments._class_bits import class_bits, remember
 from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Table
-from bitreplay.experiments._networks import SMALL, fits, network_of
+from bitreplay.experiments._networks import SMALL, check_thermometer, fits, network_of
 from bitreplay.experiments._samples_distances import PROTOTYPES, ClassDistances, distances, draw_maps
 from bitreplay.experiments._samples_map import draw_samples
 from bitreplay.experiments._verdict import all_hold
@@ -69,6 +69,7 @@ class Sampled:
 
 def samples_figure(request: Request, points: int = POINTS) -> Outcome:
     """Measure all classes and draw four of task 0 and four of the later ones, with `points` samples of each."""
+    check_thermometer(request, *CODES)
     seed = request.seeds[0] if request.seeds else 0
     measured = [_measure(request, p, seed) for p in CODES if fits(request, p=p)]
     dataset = measured[0].prepared.scenario.dataset

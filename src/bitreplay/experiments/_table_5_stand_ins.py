@@ -128,7 +128,7 @@ def _difference(plan: Plan, one: Sequence[MethodRuns], other: Sequence[MethodRun
     def statistic(view: View) -> Floats:
         return finals(one, view) - finals(other, view)
 
-    return _by_object(statistic, plan.objects) if plan.objects else difference_of(statistic, kind="state")
+    return _by_object(statistic, plan.objects) if plan.objects else difference_of(statistic, kind="final")
 
 
 def _by_object(statistic: Callable[[View], Floats], objects: int) -> Difference:

@@ -55,7 +55,8 @@ SEEDS_REMARK = (
 )
 CALIBRATED_REMARK = (
     "Calibrated: the same network, whose features are compared with two quantiles each of task 0's features instead of "
-    "the thresholds that it was trained with (`thresholds`)."
+    "the thresholds that it was trained with. Its p, K and q come from a prototype that was measured on the same test "
+    "images; `thresholds` has what held-out samples of task 0 choose instead."
 )
 HEAVISIDE_REMARK = (
     "GBM^H_2 stands on a network of its own, trained with Heaviside bits for as many epochs; at full scale there is "

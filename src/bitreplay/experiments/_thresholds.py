@@ -16,9 +16,9 @@ import numpy as np
 
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns
-from bitreplay.experiments._difference import difference
+from bitreplay.experiments._difference import Difference, difference, difference_of
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
-from bitreplay.experiments._networks import network_of
+from bitreplay.experiments._networks import check_thermometer, network_of
 from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.runs import PLAIN_FOLDER, Prepared, Setting, Specification
 from bitreplay.training import TrainingChanges
@@ -90,6 +90,7 @@ REMARKS = (
 
 def thresholds(request: Request, points: Sequence[Bits] = POINTS) -> Outcome:
     """Run the table; `points` must include those that the claims are about."""
+    check_thermometer(request, TRAINED.p)
     settings = _settings(request)
     measured: dict[Bits, MethodRuns] = {}
     held_out: dict[Bits, float] = {}
@@ -180,7 +181,7 @@ def _claims(measured: Mapping[Bits, MethodRuns], rivals: Mapping[str, MethodRuns
         )
         if point is not None
     ]
-    plain = [difference(measured[PLAIN], measured[BEST], metrics.final)] if PLAIN in measured else []
+    plain = [_over(measured[PLAIN], measured[BEST])] if PLAIN in measured else []
     return [
         *near,
         Claim(
@@ -198,6 +199,12 @@ def _claims(measured: Mapping[Bits, MethodRuns], rivals: Mapping[str, MethodRuns
             for gain in plain
         ),
     ]
+
+
+def _over(plain: MethodRuns, trained: MethodRuns) -> Difference:
+    """How much better the end is on the network before its second phase, with what that phase may change."""
+    pairs = list(zip(plain.histories, trained.histories, strict=True))
+    return difference_of(lambda view: [metrics.final(view(a)) - metrics.final(view(b)) for a, b in pairs], kind="plain")
 
 
 def _near(method: MethodRuns, rival: MethodRuns) -> tuple[str, Verdict]:

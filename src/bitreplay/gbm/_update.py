@@ -1,18 +1,17 @@
 """How samples become mixtures of a memory: EM for new classes, online EM for more samples of known ones.
 
-Online, a call costs time in proportion to its own samples, and finer statistics than q bits
-(:class:`bitreplay.memory.Motion`) keep what single samples add. Two cases are refitted, which costs no more than that:
-
-- A call that brings as many samples as the class has had, or more: pseudo-exemplars stand in for the others.
-- A class that has few samples for its prototypes: six each are a poor guess of what hundreds look like, and steps never
-  leave it. It keeps them, with pseudo-exemplars of those of its first call (of a single one, that is the sample
-  itself). It is fitted to them anew whenever they suffice for one more prototype, but not before half of them are real.
-  Samples beyond that half count: with 2 and 4 (`GROWN`) times as many of them as K prototypes need, the class is fitted
-  anew for better prototypes, and then they go.
+Online, samples of a known class move its prototypes in steps, which costs time in proportion to these samples, and
+finer statistics than q bits (:class:`bitreplay.memory.Motion`) keep what single ones add. But prototypes of a few
+samples each are a poor guess of what hundreds look like, and steps never leave it. A class that is small (`SMALL`) when
+it begins to move therefore keeps what comes, and the codes that it had: its past. Whenever it has grown by a quarter
+(`GROWTH`) it is fitted anew to both (:func:`bitreplay.mixture.join_mixtures`). When there are enough samples (`KEPT`)
+they go, and only steps are left. A call that brings as many samples as a class has had is fitted and joined with it in
+the same way, and the class is at rest then.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -21,13 +20,16 @@ import numpy as np
 
 from bitreplay._floor.seeds import seed_for
 from bitreplay.bits import PackedBits, concatenate
-from bitreplay.memory import BinaryMemory, Label, Motion
-from bitreplay.mixture import EMOptions, Mixture, fit_mixtures, online_steps
+from bitreplay.memory import BinaryMemory, Label, Motion, Past
+from bitreplay.mixture import EMOptions, Mixture, fit_mixtures, join_mixtures, online_steps
 
 Samples = Mapping[Label, PackedBits]
 Update = Literal["online", "refit"]
 
-GROWN = 4  # ours: benchmarks/stream.py --only choices; a power of 2, or the last samples would be kept for nothing
+# Ours: benchmarks/stream_choices.py.
+GROWTH = 1.25  # of a class between two fits
+SMALL = 2  # times the samples that K prototypes need: a class that has more when it begins to move keeps none
+KEPT = 4  # times as many are kept at most
 
 
 @dataclass(frozen=True)
@@ -58,22 +60,25 @@ class Enrolment:
     def remembered(self, samples: Samples, *, gather: bool) -> tuple[BinaryMemory, Samples]:
         """The memory after samples of new and of known classes; and these samples, as a head may be trained on them.
 
-        The old samples of a known class are no longer available: as many pseudo-exemplars stand in for them, where a
-        mixture is refitted to them and, if `gather`, in what is returned.
+        The old samples of a known class are no longer available: as many pseudo-exemplars stand in for them, where
+        `update` is "refit" and, if `gather`, in what is returned.
         """
-        known = [label for label in samples if label in self.memory]
-        steps = {label for label in known if self.update == "online" and not self._refits(label, samples[label])}
+        known = {label: bits for label, bits in samples.items() if label in self.memory}
         gathered = dict(samples)
-        for label in known:
-            if gather or label not in steps:
-                gathered[label] = concatenate([self._replayed(label), samples[label]])
-        mixtures = self.fitted({label: bits for label, bits in gathered.items() if label not in steps})
+        if gather or self.update == "refit":
+            gathered |= {label: concatenate([self._replayed(label), bits]) for label, bits in known.items()}
         memory = self.memory.copy()
-        if refitted := {label: mixture for label, mixture in mixtures.items() if label in memory}:
-            memory.replace(refitted)
-        memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in memory})
-        if steps:
-            memory.move({label: self._moved(label, samples[label]) for label in known if label in steps})
+        if self.update == "refit":
+            mixtures = self.fitted(gathered)
+        else:
+            mixtures = self.fitted({label: bits for label, bits in samples.items() if label not in known})
+            if large := {label: bits for label, bits in known.items() if self._is_large(label, bits)}:
+                mixtures |= self._joined({label: self.memory.mixture(label) for label in large}, large)
+            if moved := {label: self._moved(label, bits) for label, bits in known.items() if label not in large}:
+                memory.move(moved)
+        if at_rest := {label: mixture for label, mixture in mixtures.items() if label in known}:
+            memory.replace(at_rest)
+        memory.add_all({label: mixture for label, mixture in mixtures.items() if label not in known})
         return memory, gathered
 
     def fitted(self, samples: Samples) -> dict[Label, Mixture]:
@@ -92,40 +97,53 @@ class Enrolment:
         bits: PackedBits = drawn
         return bits
 
+    # ------------------------------------------------------------------ known classes, online
+
     @property
     def _enough(self) -> float:
         """Samples that K prototypes need."""
         return self.em.n_components * max(1.0, self.em.min_count)
 
-    def _refits(self, label: Label, bits: PackedBits) -> bool:
-        """Whether there are too many samples for steps: the class is fitted anew, and is at rest then."""
+    def _is_large(self, label: Label, bits: PackedBits) -> bool:
+        """Whether a call brings so many samples that the class is at rest then."""
         motion, before = self.memory.motion(label), self.memory.count(label)
         keeps = motion is not None and len(motion.kept) > 0
         return not keeps and len(bits) >= before and before + len(bits) >= self._enough
 
     def _moved(self, label: Label, bits: PackedBits) -> Motion:
         """The statistics of a class after more samples."""
-        motion, before = self.memory.motion(label), self.memory.count(label)
-        after, equal = before + len(bits), self.em.weights == "fixed"
-        kept, drawn = bits[:0], 0
-        if motion is None and 2 * before <= GROWN * self._enough:
-            kept, drawn = concatenate([self._replayed(label), bits]), before  # of a single sample, the sample itself
-        elif motion is not None and len(motion.kept):
-            kept, drawn = concatenate([motion.kept, bits]), motion.drawn
-        if len(kept) and self._deserved(after, drawn) > self._deserved(before, drawn):
-            mixture = self.fitted({label: kept})[label]
+        motion, mixture = self.memory.motion(label), self.memory.mixture(label)
+        after, equal = mixture.count + len(bits), self.em.weights == "fixed"
+        past, kept = motion.past if motion else None, motion.kept if motion else bits[:0]
+        if motion is None and mixture.count == 1:
+            kept = self._replayed(label)  # the sample itself: it is stored exactly in any number of bits
+        elif motion is None and mixture.count <= SMALL * self._enough:
+            past = Past.of(mixture, self.memory.bits)
+        if past or len(kept):
+            kept = concatenate([kept, bits])
+        is_last = len(kept) >= KEPT * self._enough
+        if len(kept) and (is_last or self._has_grown(mixture.count, after, past)):
+            samples = {label: kept}
+            mixture = (self._joined({label: past.mixture}, samples) if past else self.fitted(samples))[label]
             prototypes, counts = mixture.prototypes.astype(np.float64), mixture.weights * after
         else:
-            mixture = self.memory.mixture(label)
-            so_far = mixture.weights * before if motion is None else motion.counts
+            so_far = motion.counts if motion else mixture.weights * mixture.count
             prototypes, counts = online_steps(mixture.prototypes, so_far, bits, self.em.clamp, equal=equal)
-        if after - 2 * drawn >= GROWN * self._enough:
-            kept, drawn = bits[:0], 0
+        if is_last:
+            past, kept = None, bits[:0]
         rng = self._generator("rounding", label)
-        return Motion.of(prototypes, counts, after, kept, drawn, bits=self.memory.bits, rng=rng, equal=equal)
+        return Motion.of(prototypes, counts, after, kept, past, bits=self.memory.bits, rng=rng, equal=equal)
 
-    def _deserved(self, n: int, drawn: int) -> int:
-        """How many prototypes a class can have by a refit to kept samples; more than K stand for better ones."""
-        beyond = n - 2 * drawn  # below 0, most of them are pseudo-exemplars: no more prototypes than there were
-        better = int(np.log2(max(1.0, beyond / self._enough)))
-        return self.em.components_for(n if beyond >= 0 else drawn) + better
+    @staticmethod
+    def _has_grown(before: int, after: int, past: Past | None) -> bool:
+        """Whether a class grew by another quarter of what it was: fits are at 1.25, 1.25^2, ... times its past."""
+        first = past.count if past else 1
+        quarters = [math.floor(math.log(n / first, GROWTH)) for n in (before, after)]
+        return quarters[0] < quarters[1]
+
+    def _joined(self, pasts: Mapping[Label, Mixture], samples: Samples) -> dict[Label, Mixture]:
+        """Mixtures of classes that have a past and these samples since."""
+        generators = [self._generator("mixture", label) for label in samples]
+        before, since = [pasts[label] for label in samples], list(samples.values())
+        joined = join_mixtures(before, since, self.em, generators=generators, n_jobs=self.n_jobs)
+        return dict(zip(samples, joined, strict=True))

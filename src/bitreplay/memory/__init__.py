@@ -5,6 +5,7 @@ In the flow images → features → bits → **memory**/head → class it is all
 
 from bitreplay.memory._memory import BinaryMemory
 from bitreplay.memory._motion import Motion as Motion
+from bitreplay.memory._motion import Past as Past
 from bitreplay.memory._quantisation import check_bits as check_bits
 from bitreplay.memory._sampler import Prior as Prior
 from bitreplay.memory._table import Label

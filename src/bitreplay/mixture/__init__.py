@@ -8,6 +8,7 @@ from bitreplay.mixture._density import joint_log_probability as joint_log_probab
 from bitreplay.mixture._density import linear_form as linear_form
 from bitreplay.mixture._estimator import BernoulliMixture
 from bitreplay.mixture._fit import Mixture, fit_mixtures
+from bitreplay.mixture._join import join_mixtures as join_mixtures
 from bitreplay.mixture._online import online_steps as online_steps
 from bitreplay.mixture._options import EMOptions
 from bitreplay.mixture._options import Init as Init

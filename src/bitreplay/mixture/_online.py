@@ -16,7 +16,7 @@ from bitreplay.mixture._density import joint_log_probability, linear_form
 
 Floats = npt.NDArray[np.float64]
 
-SHARE = 16  # ours: a step takes up to 1/16 of the samples so far; benchmarks/stream.py --only choices: as good as 1
+SHARE = 16  # ours: a step takes up to 1/16 of the samples so far; benchmarks/stream_choices.py --share: as good as 1
 NONE = 1e-9  # of a sample: a prototype that had none is where the first one puts it
 
 

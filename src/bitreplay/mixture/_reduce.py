@@ -1,7 +1,8 @@
 """Joins mixtures of one class into one with a given number of prototypes, without any sample.
 
-Used when both sides of a merge know a class. Components are joined pairwise, the cheapest pair first, where the cost of
-a pair is the loss of expected log-likelihood when both are replaced by their weighted mean.
+Used when both sides of a merge know a class, and when a class with a past gets more samples (`_join`). Components are
+joined pairwise, the cheapest pair first, where the cost of a pair is the loss of expected log-likelihood when both are
+replaced by their weighted mean.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import xlog1py, xlogy
 
 from bitreplay.errors import InputError
 from bitreplay.mixture._fit import Mixture
 from bitreplay.mixture._run import Floats
+
+TINY = 1e-300  # 0 log 0 is 0; NumPy's logarithm is quicker than functions that know
 
 
 def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
@@ -38,29 +40,30 @@ def combine(mixtures: Sequence[Mixture], n_components: int) -> Mixture:
     prototypes = np.concatenate([mixture.prototypes for mixture in mixtures]).astype(np.float64)
     weights = np.concatenate([mixture.weights * (mixture.count / count) for mixture in mixtures])
     entropies = _entropy(prototypes)
+    costs = np.full((len(weights), len(weights)), np.inf)  # of pairs, above the diagonal
+    for i in range(len(weights)):
+        costs[i, i + 1 :] = _costs(i, slice(i + 1, None), prototypes, weights, entropies)
     while len(weights) > n_components:
-        i, j = _cheapest_pair(prototypes, weights, entropies)
+        i, j = divmod(int(np.argmin(costs)), len(weights))
         total = weights[i] + weights[j]
         prototypes[i] = (weights[i] * prototypes[i] + weights[j] * prototypes[j]) / total
-        weights[i] = total
-        entropies[i] = _entropy(prototypes[i])
+        weights[i], entropies[i] = total, _entropy(prototypes[i])
         prototypes, weights, entropies = (np.delete(a, j, axis=0) for a in (prototypes, weights, entropies))
+        costs = np.delete(np.delete(costs, j, axis=0), j, axis=1)
+        costs[:i, i] = _costs(i, slice(i), prototypes, weights, entropies)
+        costs[i, i + 1 :] = _costs(i, slice(i + 1, None), prototypes, weights, entropies)
     return Mixture(prototypes.astype(np.float32), weights / weights.sum(), count)
 
 
 def _entropy(prototypes: Floats) -> Floats:
     """Entropy in nats of the bits drawn from each prototype."""
-    return np.asarray(-(xlogy(prototypes, prototypes) + xlog1py(1 - prototypes, -prototypes)).sum(axis=-1))
+    zeros = 1 - prototypes
+    terms = prototypes * np.log(np.maximum(prototypes, TINY)) + zeros * np.log(np.maximum(zeros, TINY))
+    return np.asarray(-terms.sum(axis=-1))
 
 
-def _cheapest_pair(prototypes: Floats, weights: Floats, entropies: Floats) -> tuple[int, int]:
-    best, pair = np.inf, (0, 1)
-    for i in range(len(weights) - 1):
-        others = slice(i + 1, None)
-        total = weights[i] + weights[others]
-        means = (weights[i] * prototypes[i] + weights[others, None] * prototypes[others]) / total[:, None]
-        costs = total * _entropy(means) - weights[i] * entropies[i] - weights[others] * entropies[others]
-        j = int(np.argmin(costs))
-        if costs[j] < best:
-            best, pair = float(costs[j]), (i, i + 1 + j)
-    return pair
+def _costs(i: int, others: slice, prototypes: Floats, weights: Floats, entropies: Floats) -> Floats:
+    """Expected log-likelihood that is lost when prototype `i` and each of the others become one."""
+    total = weights[i] + weights[others]
+    means = (weights[i] * prototypes[i] + weights[others, None] * prototypes[others]) / total[:, None]
+    return np.asarray(total * _entropy(means) - (weights[i] * entropies[i] + weights[others] * entropies[others]))

@@ -23,7 +23,7 @@ PRESETS: dict[str, TrainingOptions] = {
         evaluate_every=6,
     ),
     # Ours: between the two: the paper's network at its full size, in hours on two CPU cores (half of the epochs at 16
-    # pixels, where they take a fifth of the time). results/experiments/training.json has what it reaches.
+    # pixels, where they take a fifth of the time).
     "full": TrainingOptions(
         epochs=32,
         ste_epochs=3,
@@ -35,8 +35,8 @@ PRESETS: dict[str, TrainingOptions] = {
         image_sizes=(16, 16, 24, 32),
         evaluate_every=4,
     ),
-    # Ours: as `full`, for TinyImageNet with 100 images of a class: a fifth of the images and five times the epochs take
-    # as many steps. With a stem of stride 2, images of 64 pixels cost what those of 32 do there.
+    # Ours: as `full`, for TinyImageNet with 100 images of a class: two fifths of the images and two and a half times
+    # the epochs take as many steps. With a stem of stride 2, images of 64 pixels cost what those of 32 do there.
     "full_tiny": TrainingOptions(
         epochs=80,
         ste_epochs=8,

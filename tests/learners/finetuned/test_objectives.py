@@ -184,7 +184,7 @@ def test_il2a_adds_gaussians_and_distance_to_the_loss_of_mixtures():
     features, old_features = (network.features(pixels).detach() for network in (look.network, look.old))
     head = look.network.head
     expected = cross_entropy(head(features) / 0.1, outputs)
-    expected = expected + 10 * (features - old_features).norm() * math.sqrt(64 * 5 / len(pixels))
+    expected = expected + 10 * (features - old_features).norm() * math.sqrt(64 / N)
     weight, bias = (values.detach().numpy()[: N_OLD + N_NEW] for values in (head.weight, head.bias))
     losses = []
     for y in torch.randint(N_OLD, (N,), generator=rng).tolist():

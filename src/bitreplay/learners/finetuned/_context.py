@@ -14,7 +14,7 @@ from bitreplay._floor.devices import usable_device
 from bitreplay.backbones import BACKBONES, build_backbone, count_features, option_names
 from bitreplay.data import Task
 from bitreplay.errors import InputError
-from bitreplay.training import Precision, TrainedNetwork, TrainingOptions, train_base
+from bitreplay.training import PRESETS, Precision, TrainedNetwork, TrainingOptions, train_base
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class TrainingContext:
         return train_base(
             task,
             self.backbone,
-            self.budget or TrainingOptions(),
+            self.budget or PRESETS["paper"],
             backbone_options=self.backbone_options,
             p=p,
             seed=self.training_seed,

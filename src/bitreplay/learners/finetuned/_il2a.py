@@ -26,7 +26,7 @@ from bitreplay.learners.finetuned._training import Batch
 MIXES = 4  # IL2A.py: mix_times
 BETA = 20.0  # IL2A.py: alpha; shares are drawn from Beta(20, 20)
 NARROWEST, WIDEST = 0.4, 0.6  # cifar/IL2A.py: shares outside are replaced by 1/2; for TinyImageNet 0.3 and 0.7
-ROWS = 64 * (1 + MIXES)  # main.py: --batch_size, with the mixtures: what the weight of the distance was chosen for
+BATCH = 64  # main.py: --batch_size, for which the weight of the distance was chosen; mixtures come on top
 COVARIANCE = 2.5  # IL2A.py: ratio
 
 
@@ -122,6 +122,7 @@ class IL2A(FineTunedLearner):
     distillation_weight: float = 10.0  # main.py: --kd_weight
 
     name: ClassVar[str] = "IL2A"
+    VERSION: ClassVar[int] = 2  # the distance counts the mixtures that there are, not the most there could be
     published: ClassVar[Recipe] = PASS_RECIPE  # main.py: the same as PASS
     memory_arrays: ClassVar[tuple[str, ...]] = ("means", "covariances")
     later_options: ClassVar[tuple[str, ...]] = ("semantic_weight", "distillation_weight")
@@ -150,7 +151,7 @@ class IL2A(FineTunedLearner):
                 return right
             with torch.no_grad():
                 old_features = old.features(pixels)
-            held = feature_distance(features, old_features, ROWS)
+            held = feature_distance(features, old_features, BATCH * len(pixels) / len(batch.targets))
             drawn = torch.randint(n_old, (len(batch.targets),), generator=batch.generator).to(device)
             outputs = head.weight[:n_classes], head.bias[:n_classes]
             logits = augmented_logits(means, covariances, drawn, *outputs, ratio=COVARIANCE)

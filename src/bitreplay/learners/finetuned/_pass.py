@@ -48,7 +48,7 @@ def rotated(pixels: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, 
     return turned.contiguous(memory_format=torch.channels_last), outputs.flatten()
 
 
-def feature_distance(features: torch.Tensor, old_features: torch.Tensor, rows: int = ROWS) -> torch.Tensor:
+def feature_distance(features: torch.Tensor, old_features: torch.Tensor, rows: float = ROWS) -> torch.Tensor:
     """Length of the difference over a whole batch (`torch.dist`), scaled to a batch of `rows` rows.
 
     The authors' weight was set for their batch size, and the length grows with the square root of the rows.
@@ -58,7 +58,7 @@ def feature_distance(features: torch.Tensor, old_features: torch.Tensor, rows: i
 
 
 def common_radius(features: npt.NDArray[np.float32], targets: Labels) -> float:
-    """Root of the mean variance of a feature within a class: ``sqrt(mean_c trace(cov_c) / d)`` (eq. 7)."""
+    """Root of the mean variance of a feature within a class: ``sqrt(mean_c trace(cov_c) / d)`` (eq. 4)."""
     samples = [features[targets == c] for c in np.unique(targets)]
     variances = [np.var(one, axis=0, dtype=np.float64, ddof=min(1, len(one) - 1)).mean() for one in samples]
     return float(np.sqrt(np.mean(variances)))

@@ -30,7 +30,8 @@ class FeTrIL(FrozenMethod):
     ----------
     classifier : {"svc", "fc"}
         One-vs-rest linear support vector machines on samples of length 1, trained afresh in every task, as published;
-        or a layer that continues training by SGD on the unscaled samples.
+        or a layer that continues training by SGD with PyCIL's options, on unscaled samples (the paper's layer has
+        samples of length 1 and another schedule).
     C, tol : float
         Options of the support vector machines, as in scikit-learn's LinearSVC.
     epochs, batch_size : int
@@ -56,9 +57,9 @@ class FeTrIL(FrozenMethod):
     classifier: Classifier = "svc"  # the paper's main variant, table 1
     C: float = 1.0  # released code: regul of configs/*.cf, LinearSVC(penalty="l2", dual=False)
     tol: float = 1e-4  # released code: toler of configs/*.cf
-    epochs: int = 50  # PyCIL, exps/fetril.json; the paper does not say
+    epochs: int = 50  # sec. 4 of the paper, and PyCIL, exps/fetril.json
     batch_size: int = 128  # PyCIL, exps/fetril.json
-    learning_rate: float = 0.05  # PyCIL, exps/fetril.json
+    learning_rate: float = 0.05  # PyCIL, exps/fetril.json; the paper: 0.1, x0.1 with a patience of 10 epochs
     weight_decay: float = 5e-4  # PyCIL, exps/fetril.json
     seed: int = 0
 

@@ -114,7 +114,7 @@ class GBM(MemoryAndHead):
     seed: int = 0
 
     name: ClassVar[str] = "GBM"
-    VERSION: ClassVar[int] = 2  # classes of few samples: another rule for the offset, and help in replay
+    VERSION: ClassVar[int] = 3  # streams: small classes keep their past, and are joined with what came since
     streams: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -2,8 +2,9 @@
 
 ``f_hat(c_p) = f(c_n) - mu(c_n) + mu(c_p)``, where the donor ``c_n`` is the new class whose mean is nearest to that of
 the past class ``c_p`` (Petit et al., "FeTrIL: Feature Translation for Exemplar-Free Class-Incremental Learning", WACV
-2023, eq. 1). They are never stored: there are as many as classes times samples of a donor, but they are sums of few
-samples and few translations, and products with them are computed from products with those.
+2023, eq. 1; by Euclidean distance as in its released code, where the paper says cosine). They are never stored: there
+are as many as classes times samples of a donor, but they are sums of few samples and few translations, and products
+with them are computed from products with those.
 """
 
 from __future__ import annotations
