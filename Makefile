@@ -6,7 +6,7 @@ PIP_OPTIONS = --quiet --disable-pip-version-check --constraint constraints.txt -
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-browser studio-pictures test-device test-wheel docs fuzz fuzz-device attack format bench bench-docs bench-env clean
+.PHONY: demo test test-load test-browser studio-pictures test-device test-wheel docs fuzz fuzz-device attack mutants format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
@@ -60,6 +60,13 @@ fuzz-device: $(READY)
 # The attacks of tests/attack in their long form, which docs/reliability.md speaks of: about twenty minutes on two busy cores.
 attack: $(READY)
 	BITREPLAY_ATTACK=long $(VENV)/bin/pytest tests/attack --durations=20
+
+# Mutants of the core that no test notices, of a drawn sample: MUTANTS="heads --each 1000 --seed 3" draws others. About two
+# core-minutes for each package.
+MUTANTS ?=
+mutants: $(READY)
+	$(VENV)/bin/python -m pip install $(PIP_OPTIONS) '.[mutants]'
+	OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(VENV)/bin/python -m tests.mutants.run $(MUTANTS)
 
 # The documentation site, in site/: reads offline. Warnings are errors.
 docs: $(READY)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -238,6 +240,16 @@ def test_constructor_refuses_other_bytes_than_it_documents(data: np.ndarray) -> 
         PackedBits(data, 60)
 
 
+def test_refusal_of_tensors_that_are_not_dense() -> None:
+    with pytest.raises(InputError, match="got a tensor of kind sparse_coo"):
+        pack(torch.eye(2).to_sparse())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch is about to give them up
+        quantised = torch.quantize_per_tensor(torch.eye(2), 1.0, 0, torch.quint8)
+    with pytest.raises(InputError, match="got a tensor of kind quantised"):
+        pack(quantised)
+
+
 def test_errors_are_value_errors() -> None:
     assert issubclass(InputError, ValueError)
 
@@ -259,6 +271,7 @@ def test_packing_above_a_threshold_block_by_block(monkeypatch: pytest.MonkeyPatc
     counts = np.random.default_rng(1).poisson(0.7, size=(50, 75))
     for dtype in (bool, np.uint8, np.uint32, np.int8, np.float32):
         assert pack_above(counts.astype(dtype), 0.0) == pack(counts > 0)
+        assert pack_above(counts.astype(dtype), 1.0) == pack(counts.astype(dtype) > 1)
 
 
 def test_rows_that_cannot_be_written_to_are_used_like_others(tmp_path):

@@ -101,6 +101,13 @@ def test_what_a_device_refuses_changes_nothing(call, status) -> None:  # type: i
     np.testing.assert_array_equal(memory.words, before)
 
 
+@pytest.mark.parametrize("capacity", [-1, 2**32])
+def test_a_capacity_that_is_not_32_bits_is_refused(capacity: int) -> None:
+    with pytest.raises(InputError, match="capacity"):
+        DeviceMemory(Layout(3), capacity)
+    assert DeviceMemory(Layout(3), 2**32 - 1).capacity == DeviceMemory(Layout(3)).capacity
+
+
 def test_bits_of_another_width_are_refused() -> None:
     memory = DeviceMemory(Layout(3))
     with pytest.raises(InputError, match="takes 3 bits; got 4"):

@@ -16,7 +16,8 @@ from sklearn.datasets import load_digits
 from bitreplay import BinaryMemory, EMOptions, GBMClassifier, Thermometer, export_c
 from bitreplay.binarizers import Native
 from bitreplay.cli import main
-from bitreplay.device import DeviceModel, Status, library_folder
+from bitreplay.device import DeviceModel, IntegerThresholds, Status, library_folder
+from bitreplay.device._tables import model_source
 from bitreplay.errors import InputError
 from tests.device.library import COMPILER, STRICT
 from tests.device.test_network import network
@@ -75,6 +76,16 @@ def test_an_empty_device_and_one_with_less_room_than_classes(room: int, tmp_path
     empty.enrol({label: rng.random((20, 256)) < 0.5 for label in range(3)})
     export_c(empty, tmp_path, **options)
     assert selftest(tmp_path) == "the answers match Python's\n"
+
+
+def test_what_a_feature_stands_for_reaches_the_device(classifier: GBMClassifier, tmp_path: Path) -> None:
+    meaning: dict[str, Any] = {"scale": 1 / 16, "zero_point": 3}
+    export_c(classifier, tmp_path, features="int16", **meaning)
+    model = DeviceModel.of(classifier, features="int16", **meaning)
+    assert model.thresholds is not None
+    expected = IntegerThresholds.of_binarizer(classifier.binarizer_, 64, "int16", **meaning)
+    np.testing.assert_array_equal(model.thresholds.values, expected.values)
+    assert (tmp_path / "model.c").read_text() == model_source(model, "model")
 
 
 @compiled

@@ -77,6 +77,9 @@ def test_sizes_are_those_of_the_documentation() -> None:
     bits = sum(layer.outputs * layer.fan_in for layer in small.layers)
     assert bits == 515_520 + 4_096 + 262_144  # docs/binary.md: convolutions, depthwise, dense
     assert small.n_features == 1024
+    words = [layer.outputs * -(-layer.fan_in // 32) + -(-layer.outputs // 32) for layer in small.layers]
+    limits = sum(layer.outputs for layer in small.layers)
+    assert small.size_bits == 32 * sum(words) + 16 * limits + 8 * 256  # the last: pixels
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from bitreplay.binarizers import Heaviside, Native, Thermometer
 from bitreplay.device import IntegerThresholds, words_of
+from bitreplay.device._selftest import _features
+from bitreplay.device._thresholds import FeatureType
 from bitreplay.errors import InputError
 from tests.device.library import binarize
 
@@ -131,3 +133,14 @@ def test_features_of_another_type_or_shape_are_refused() -> None:
     for wrong in (np.zeros((1, 3), np.int8), np.zeros((1, 4), np.uint8), np.zeros(3, np.uint8)):
         with pytest.raises(InputError, match="features must be uint8 of shape"):
             thresholds.pack(wrong)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_selftest_tries_features_below_on_and_above_thresholds(kind: FeatureType) -> None:
+    thresholds = IntegerThresholds.of_binarizer(calibrated(np.full((40, 1), 50.0)), 40, kind)
+    features = _features(thresholds, np.random.default_rng(0)).astype(int)
+    for near in (49, 50, 51, 52):  # an error of one in either direction is noticed
+        assert (features == near).mean() > 0.05
+    limits = np.iinfo(kind)
+    assert features.min() < limits.min + 0.05 * (limits.max - limits.min)
+    assert features.max() > limits.max - 0.05 * (limits.max - limits.min)

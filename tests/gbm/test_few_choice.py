@@ -136,3 +136,8 @@ def test_few_samples_are_stored_in_few_prototypes(n):
     memory = state.learned(samples(60, 3)).learned(samples(n, 1, first=20)).memory
     assert len(memory.mixture(20).weights) <= max(1, n // 5)
     assert memory.size_bits == sum(len(memory.mixture(c).weights) for c in memory.labels) * D * 3
+
+
+def test_the_least_help_is_said_in_hundredths():
+    found = choice.least_help(np.array([0.0, 0.777]), np.array([0.0, 1.0]))
+    assert found == round(choice.MOST * 0.777, 2)

@@ -8,6 +8,7 @@ from bitreplay import BinaryMemory, EMOptions, pack
 from bitreplay.binarizers import Identity
 from bitreplay.errors import InputError
 from bitreplay.heads import Bayes, ClosedForm
+from bitreplay.heads._moments import gram
 from bitreplay.mixture import Mixture
 
 
@@ -104,6 +105,20 @@ def test_constant_bits_are_no_obstacle():
 def test_bad_options_are_refused(options):
     with pytest.raises(InputError):
         ClosedForm(**options)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gram_is_as_precise_as_its_rows(dtype):
+    rows = np.random.default_rng(0).random((5, 30)).astype(dtype)
+    exact = np.tril(rows.astype(np.float64) @ rows.T.astype(np.float64))
+    assert gram(rows).dtype == dtype
+    np.testing.assert_allclose(np.tril(gram(rows)), exact, rtol=4 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("clamp", [0.0, 0.5, 1.0, float("nan")])
+def test_a_clamp_that_leaves_nothing_is_refused(clamp):
+    with pytest.raises(InputError, match="clamp"):
+        Bayes(clamp=clamp)
 
 
 @pytest.mark.parametrize("head", [ClosedForm(), Bayes()], ids=["closed_form", "bayes"])

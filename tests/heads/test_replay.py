@@ -228,6 +228,10 @@ def test_bad_options_are_refused(options):
         Replay(**options)
 
 
+def test_what_is_not_trained_holds_nothing_and_may_be_as_narrow_as_one():
+    assert Replay(hidden=(1,)).nbytes == 0
+
+
 def test_what_cannot_be_trained_is_refused():
     train, _ = problem(3)
     memory = BinaryMemory(4)

@@ -143,7 +143,10 @@ def test_the_summary_lists_every_class() -> None:
 def test_the_summary_warns_of_classes_of_few_samples() -> None:
     memory = random_memory(3, 50, {"cup": 2, 17: 1, "mug": 1}, counts={"cup": 20, 17: 1, "mug": 19})
     assert memory.summary().split("\n")[-1] == "warning: fewer than 20 samples, so less often recognised: 17, mug"
-    memory.add_all({c: Mixture(np.full((1, 50), 0.5, np.float32), np.ones(1), 5) for c in range(100, 120)})
+    few = Mixture(np.full((1, 50), 0.5, np.float32), np.ones(1), 5)
+    memory.add_all(dict.fromkeys(range(100, 108), few))
+    assert memory.summary().endswith("17, mug, 100, 101, 102, 103, 104, 105, 106, 107")  # ten
+    memory.add(108, few)
     assert memory.summary().endswith("106, 107, ...")
 
 

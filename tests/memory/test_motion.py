@@ -23,14 +23,14 @@ def moving(bits: int = 3, d: int = 21, kept: int = 0) -> BinaryMemory:
     return memory
 
 
-def motion(size: int, d: int, bits: int, kept: int = 0, seed: int = 1) -> Motion:
+def motion(size: int, d: int, bits: int, kept: int = 0, seed: int = 1, equal: bool = False) -> Motion:
     """Of 71 samples; if some of them are kept, with a past of two prototypes before them."""
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.ones(size))
     samples = pack(rng.integers(0, 2, (kept, d)) if kept else np.zeros((0, d), int))
     mixture = Mixture(rng.random((2, d)).astype(np.float32), np.array([0.3, 0.7]), 71 - kept)
     past = Past.of(mixture, bits) if 0 < kept < 71 else None
-    return Motion.of(rng.random((size, d)), shares * 71, 71, samples, past, bits=bits, rng=rng)
+    return Motion.of(rng.random((size, d)), shares * 71, 71, samples, past, bits=bits, rng=rng, equal=equal)
 
 
 def empty(d: int) -> PackedBits:
@@ -85,6 +85,7 @@ def test_sizes_and_summary_count_what_is_kept():
     line = memory.summary().splitlines()[-1]
     n_bits = 16 * 63 + 630 + 2 * 63
     assert line == f"in motion: 1 classes; fine statistics and 30 samples take {n_bits:,} of these bits"
+    assert moving().summary().splitlines()[-1].startswith("in motion: 1 classes; fine statistics take 1,008 ")
     assert f"{memory.size_bits:,}" in memory.summary()
     [mug] = [row.split() for row in memory.summary().splitlines() if row.startswith("mug")]
     assert mug[-1] == f"{3 * 21 * 3 + n_bits:,}"  # codes, fine statistics, samples and codes of the past
@@ -113,6 +114,26 @@ def test_files_bring_back_motion_and_older_readers_find_settled_codes(bits: int,
     _, settled = memory.to_content()
     assert all(np.array_equal(tensors[name], settled[name]) for name in settled)
     assert not any(name.startswith("motion") for name in settled)
+
+
+@pytest.mark.parametrize("bits", [3, 32])
+def test_equal_weights_are_equal_whatever_the_counts_also_in_a_file(bits: int, tmp_path: Path) -> None:
+    memory = moving(bits)
+    memory.move({"cup": motion(2, 21, bits, seed=4, equal=True)})
+    memory.save(tmp_path / "memory")
+    for each in (memory, BinaryMemory.load(tmp_path / "memory")):
+        assert each.mixture("cup").weights.tolist() == [0.5, 0.5]
+        assert len(set(each.mixture("mug").weights)) == 3
+
+
+@pytest.mark.parametrize("d", [1, 8, 9, 64, 65, 130])
+def test_files_bring_back_kept_samples_of_any_width(d: int, tmp_path: Path) -> None:
+    memory = moving(d=d, kept=13)
+    memory.save(tmp_path / "memory")
+    before, after = (each.motion("mug") for each in (memory, BinaryMemory.load(tmp_path / "memory")))
+    assert before is not None
+    assert after is not None
+    assert after.kept == before.kept
 
 
 def test_a_past_is_the_class_as_it_was_at_rest():

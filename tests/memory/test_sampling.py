@@ -243,6 +243,8 @@ def test_draws_into_a_given_array_are_the_same_draws():
         (np.empty((5, 99), dtype=np.float32), "float32", r"shape \(5, 100\)"),
         (np.empty((5, 100)), "float32", "float32 array"),
         (np.empty((100, 5), dtype=np.float32).T, "float32", "row by row"),
+        (np.frombuffer(bytes(2000), np.float32).reshape(5, 100), "float32", "writable"),
+        (np.zeros(2001, np.uint8)[1:].view(np.float32).reshape(5, 100), "float32", "writable"),  # not aligned
         (np.empty((5, 100), dtype=np.float32), "packed", "out needs output"),
         ([0], "float32", "got list"),
     ],

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from bitreplay._kernels.sampler import STRETCH
 from bitreplay.bits import PackedBits, row_bytes
 from bitreplay.memory import BinaryMemory
+from bitreplay.memory._sampler import draw_seed
 from bitreplay.mixture import Mixture
 from tests.memory.examples import random_memory
 
@@ -51,6 +52,14 @@ def test_a_generator_goes_on(source: str) -> None:
     repeated = SOURCES[source](7)
     np.testing.assert_array_equal(memory.sample(500, generator=repeated)[0], first)  # type: ignore[arg-type]
     np.testing.assert_array_equal(memory.sample(500, generator=repeated)[0], second)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("source", ["numpy", "torch"])
+def test_seeds_from_a_generator_fill_63_bits(source: str) -> None:
+    generator = SOURCES[source](7)
+    seeds = [draw_seed(generator) for _ in range(200)]  # type: ignore[arg-type]
+    for bit in range(63):
+        assert 50 < sum(seed >> bit & 1 for seed in seeds) < 150  # 7 standard deviations
 
 
 def test_without_a_generator_every_draw_is_new() -> None:

@@ -51,6 +51,14 @@ def test_samples_are_shared_out_whole_and_prototypes_stay_probabilities(seed):
     assert n.sum() == pytest.approx((start.random(4) * 20).sum() + 33)
 
 
+def test_samples_of_many_bits_are_shared_out_by_logarithms():
+    """Their probabilities are far below the least float."""
+    mu = np.stack([np.full(4000, 0.5), np.full(4000, 0.5)])
+    mu[1, 0] = 0.75
+    _, n = online_steps(mu, [1.0, 1.0], pack(np.ones((1, 4000), np.uint8)), 0.02)
+    np.testing.assert_allclose(n, [1 + 0.4, 1 + 0.6])  # 0.5 : 0.75
+
+
 def test_a_stream_finds_the_mixture_it_comes_from():
     rng = np.random.default_rng(0)
     truth = rng.random((2, 64))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bitreplay.mixture import EMOptions
+from bitreplay.mixture import EMOptions, fit_mixtures
 from bitreplay.mixture._run import MARGIN, start, starts
 
 
@@ -44,3 +44,20 @@ def test_starts_drawn_at_once_are_those_drawn_one_after_the_other(init: str) -> 
         expected = start(0, centroid, 3, options, one_by_one)
         np.testing.assert_array_equal(run.prototypes, expected.prototypes)
         np.testing.assert_array_equal(run.weights, expected.weights)
+
+
+def test_without_a_warm_up_the_likeliest_start_goes_on() -> None:
+    rows = np.random.default_rng(0).integers(0, 2, (60, 20))
+    gained = []
+    for seed in range(8):
+        one, two = (
+            fit_mixtures(
+                [rows],
+                EMOptions(n_components=3, n_init=n, warmup_iter=0, max_iter=1),
+                generators=[np.random.default_rng(seed)],
+            )[0].lower_bounds[0]
+            for n in (1, 2)
+        )
+        gained.append(two - one)
+    assert min(gained) == 0  # the first of two starts is the only one
+    assert max(gained) > 0

@@ -8,7 +8,7 @@ import torch
 
 from bitreplay.bits import pack
 from bitreplay.mixture import EMOptions, Mixture
-from bitreplay.mixture._fit import _fit_batch
+from bitreplay.mixture._fit import BATCH_BYTES, _batches, _fit_batch
 from bitreplay.mixture._packed_engine import PackedEngine
 from bitreplay.mixture._run import start
 from bitreplay.mixture._torch_engine import TorchEngine
@@ -86,6 +86,18 @@ def test_only_some_classes_of_the_engine_are_advanced() -> None:
     np.testing.assert_allclose(run.bounds, expected.bounds, rtol=1e-9)
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_the_objective_after_a_degenerate_step_is_left_to_whoever_goes_on(packed: bool) -> None:
+    [bits] = classes_of_sizes(30)
+    options = EMOptions(8)
+    engine = PackedEngine([pack(bits)], options) if packed else TorchEngine([torch.from_numpy(bits)], options)
+    run = start(0, engine.centroid(0), 8, options, np.random.default_rng(0))
+    expected = naive.em(bits, run.prototypes, run.weights, 1, clamp=options.clamp)
+    engine.advance([run], 9, tol=0.0, min_count=29)
+    assert run.steps == 1
+    np.testing.assert_allclose(run.bounds, expected.bounds[:1], rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.uint8, torch.int64, torch.float32, torch.float64])
 def test_samples_of_any_type_are_left_alone(dtype: torch.dtype) -> None:
     [bits] = classes_of_sizes(60)
@@ -98,3 +110,14 @@ def test_samples_of_any_type_are_left_alone(dtype: torch.dtype) -> None:
     np.testing.assert_allclose(run.bounds, expected.bounds, rtol=1e-9)
     assert samples.dtype == dtype
     np.testing.assert_array_equal(samples.numpy(), bits)
+
+
+@pytest.mark.parametrize(("n_classes", "n_features"), [(1, 5), (7, 12544), (40, 12544), (3, 10**7)])
+def test_batches_are_as_large_as_memory_allows(n_classes: int, n_features: int) -> None:
+    options = EMOptions(n_components=8, n_init=5)
+    batches = list(_batches([torch.empty((1, n_features), device="meta")] * n_classes, options))
+    assert [i for batch in batches for i in batch] == list(range(n_classes))
+    size, nbytes = len(batches[0]), 8 * 5 * 8 * n_features  # of the starts of a class, in float64
+    assert size == 1 or size * nbytes <= BATCH_BYTES
+    assert size == n_classes or (size + 1) * nbytes > BATCH_BYTES
+    assert all(len(batch) == size for batch in batches[:-1])
