@@ -112,10 +112,10 @@ def test_only_what_calibrates_itself_follows_a_head_that_was_fitted_again(calibr
 
 
 def test_the_pace_of_a_rehearsal_is_kept_with_the_temperature(monkeypatch):
-    monkeypatch.setattr("bitreplay.gbm._choice.rehearsed", lambda state, bits, targets, seed: 2.5)
+    monkeypatch.setattr("bitreplay.gbm._choice.rehearsed", lambda state, bits, targets, seed: 2 * state.temperature)
     state = empty().learned(drawn(world(6), 100, 1))
     assert state.temperature is not None
-    assert state.familiar.pace == 2.5
+    assert state.familiar.pace == 2 * state.temperature
 
 
 def test_a_calibration_forgets_what_was_seen_before():
