@@ -49,9 +49,9 @@ def test_words_are_the_bytes_themselves_unless_kernels_cannot_use_them() -> None
     fixed, shifted = data.copy(), np.empty(81, dtype=np.uint8)[1:].reshape(5, 16)  # not where a word begins
     fixed.flags.writeable = False
     shifted[:] = data
-    for given, own in ((data, True), (fixed, False), (shifted, False)):
-        words = PackedBits(given, 128).words
-        assert np.shares_memory(words, given) is own
+    for array, own in ((data, True), (fixed, False), (shifted, False)):
+        words = PackedBits(array, 128).words
+        assert np.shares_memory(words, array) is own
         assert words.flags.writeable
         assert words.ctypes.data % 8 == 0
         np.testing.assert_array_equal(words.view(np.uint8), data)
