@@ -88,6 +88,17 @@ def test_what_a_feature_stands_for_reaches_the_device(classifier: GBMClassifier,
     assert (tmp_path / "model.c").read_text() == model_source(model, "model")
 
 
+@pytest.mark.parametrize(("given", "expected"), [((300, 300, 400), (255, 255, 255)), ((2, 1, 7), (2, 1, 7))])
+def test_prototypes_and_steps_of_em_are_as_many_as_a_byte_can_count(
+    given: tuple[int, int, int], expected: tuple[int, int, int]
+) -> None:
+    prototypes, warm_up, steps = given
+    em = EMOptions(warmup_iter=warm_up, max_iter=steps)
+    clf = GBMClassifier(prototypes, p=3, em=em, random_state=0).fit(*load_digits(n_class=2, return_X_y=True))
+    layout = DeviceModel.of(clf, features="uint8").memory.layout
+    assert (layout.prototypes, layout.warm_up, layout.steps) == expected
+
+
 @compiled
 def test_the_self_test_finds_a_wrong_answer(classifier: GBMClassifier, tmp_path: Path) -> None:
     export_c(classifier, tmp_path, features="uint8")
