@@ -88,6 +88,12 @@ def test_what_a_feature_stands_for_reaches_the_device(classifier: GBMClassifier,
     assert (tmp_path / "model.c").read_text() == model_source(model, "model")
 
 
+@pytest.mark.parametrize("features", ["uint8", "float32"])
+def test_only_a_model_of_floats_asks_for_them(classifier: GBMClassifier, features: Any, tmp_path: Path) -> None:
+    export_c(classifier, tmp_path, features=features)
+    assert ("#define BITREPLAY_FLOAT\n" in (tmp_path / "model.h").read_text()) is (features == "float32")
+
+
 @pytest.mark.parametrize(("given", "expected"), [((300, 300, 400), (255, 255, 255)), ((2, 1, 7), (2, 1, 7))])
 def test_prototypes_and_steps_of_em_are_as_many_as_a_byte_can_count(
     given: tuple[int, int, int], expected: tuple[int, int, int]
