@@ -223,8 +223,8 @@ def test_bad_input_writes_nothing(classifier: GBMClassifier, change: Any, messag
 
 
 def test_models_that_no_device_takes_are_refused(tmp_path: Path) -> None:
-    wide = GBMClassifier(prototypes=1, bits=16, binarizer="identity").fit([[0, 1], [1, 0]], [0, 1])
-    with pytest.raises(InputError, match="q = 1 to 8 bits per value; this memory has q = 16"):
+    wide = GBMClassifier(prototypes=1, bits=9, binarizer="identity").fit([[0, 1], [1, 0]], [0, 1])
+    with pytest.raises(InputError, match="q = 1 to 8 bits per value; this memory has q = 9"):
         DeviceModel.of(wide)
     for model in (GBMClassifier(), "model.safetensors"):
         with pytest.raises(InputError, match="a fitted GBMClassifier or a BinaryMemory is expected"):
