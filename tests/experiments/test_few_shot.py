@@ -113,7 +113,8 @@ def test_the_classes_of_a_network_given_come_first(small_request, tmp_path, monk
     setting.trained(setting.scenario(), folder=tmp_path / "network")
     own = {name: request.setting[name] for name in ("dataset", "image_size", "accelerator")}
     outcome = few_shot("cifar100", "resnet18", replace(request, setting=own, network=tmp_path / "network"))
-    assert "4 classes, then 2 sessions of 2 with 5 samples each" in outcome.tables[0].title
+    title = ", network: 4 classes, then 2 sessions of 2 with 5 samples each"  # by its name, wherever it is
+    assert title in outcome.tables[0].title
     assert "pretrained" not in outcome.tables[0].title
     assert "network given" in outcome.remarks[0]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from bitreplay import metrics
@@ -121,8 +122,9 @@ def _table(methods: Sequence[MethodRuns], setting: Setting, pretrained: bool) ->
             row += method.measure(metric)
         rows.append([*row, method.memory, method.seconds])
     sizes = methods[0].task_sizes
+    encoder = Path(setting.encoder_name).name + (" (pretrained)" if pretrained else "")
     title = (
-        f"{setting.dataset}, {setting.encoder_name}{' (pretrained)' if pretrained else ''}: {sizes[0]} classes, "
+        f"{setting.dataset}, {encoder}: {sizes[0]} classes, "
         f"then {len(sizes) - 1} sessions of {sizes[1]} with {setting.samples_per_class} samples each; after the last "
         "session, and average over all states"
     )
