@@ -44,6 +44,19 @@ def test_every_bit_stands_where_the_format_says(bits: np.ndarray) -> None:
         assert int.from_bytes(row.tobytes(), "little") == expected
 
 
+def test_words_are_the_bytes_themselves_unless_kernels_cannot_use_them() -> None:
+    data = np.random.default_rng(0).integers(0, 256, (5, 16), dtype=np.uint8)
+    fixed, shifted = data.copy(), np.empty(81, dtype=np.uint8)[1:].reshape(5, 16)  # not where a word begins
+    fixed.flags.writeable = False
+    shifted[:] = data
+    for array, own in ((data, True), (fixed, False), (shifted, False)):
+        words = PackedBits(array, 128).words
+        assert np.shares_memory(words, array) is own
+        assert words.flags.writeable
+        assert words.ctypes.data % 8 == 0
+        np.testing.assert_array_equal(words.view(np.uint8), data)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_rows_are_whole_words_and_padding_is_zero(width: int) -> None:
     packed = pack(np.ones((3, width), dtype=bool))
@@ -204,10 +217,11 @@ def test_refusal_names_the_first_wrong_position(value: float, as_tensor: bool) -
         pack(np.asfortranarray(bits))  # first in reading order, whatever the order in memory
 
 
-def test_refusal_in_bytes() -> None:
+@pytest.mark.parametrize("value", [2, 255])
+def test_refusal_in_bytes(value: int) -> None:
     bits = random_bits(4, 9).astype(np.uint8)
-    bits[2, 8] = 255
-    with pytest.raises(InputError, match="found 255 at row 2, column 8"):
+    bits[2, 8] = value
+    with pytest.raises(InputError, match=f"found {value} at row 2, column 8"):
         pack(bits)
 
 

@@ -127,6 +127,7 @@ def test_bits_of_another_width_are_refused() -> None:
         ({"bits": 9}, "bits must be an integer from 1 to 8"),
         ({"prototypes": 256}, "prototypes must be an integer from 1 to 255"),
         ({"clamp": 0.0001}, "clamp must lie between"),
+        ({"clamp": 0.5}, "clamp must lie between"),
         ({"min_count": 0}, "min_count must be an integer from 1"),
         ({"starts": 33}, "starts must be an integer from 1 to 32"),
     ],

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bitreplay.device import BlockError, DeviceMemory, Layout, Status, newest, read_block
+from bitreplay.errors import InputError
 from tests.device.library import CMemory
 from tests.device.script import status_of
 
@@ -28,6 +29,12 @@ def example(n_classes: int = 3) -> DeviceMemory:
     for label in range(n_classes):
         memory.enrol(10 + label, rng.random((11 + label, 37)) < rng.random(37))
     return memory
+
+
+def test_a_sequence_of_more_than_32_bits_is_refused() -> None:
+    assert read_block(example().to_block(2**32 - 1), LAYOUT)
+    with pytest.raises(InputError, match="sequence must be an integer from 0 to 4294967295"):
+        example().to_block(2**32)
 
 
 def repaired(content: bytes) -> bytes:

@@ -88,6 +88,23 @@ def test_what_a_feature_stands_for_reaches_the_device(classifier: GBMClassifier,
     assert (tmp_path / "model.c").read_text() == model_source(model, "model")
 
 
+@pytest.mark.parametrize("features", ["uint8", "float32"])
+def test_only_a_model_of_floats_asks_for_them(classifier: GBMClassifier, features: Any, tmp_path: Path) -> None:
+    export_c(classifier, tmp_path, features=features)
+    assert ("#define BITREPLAY_FLOAT\n" in (tmp_path / "model.h").read_text()) is (features == "float32")
+
+
+@pytest.mark.parametrize(("given", "expected"), [((300, 300, 400), (255, 255, 255)), ((2, 1, 7), (2, 1, 7))])
+def test_prototypes_and_steps_of_em_are_as_many_as_a_byte_can_count(
+    given: tuple[int, int, int], expected: tuple[int, int, int]
+) -> None:
+    prototypes, warm_up, steps = given
+    em = EMOptions(warmup_iter=warm_up, max_iter=steps)
+    clf = GBMClassifier(prototypes, p=3, em=em, random_state=0).fit(*load_digits(n_class=2, return_X_y=True))
+    layout = DeviceModel.of(clf, features="uint8").memory.layout
+    assert (layout.prototypes, layout.warm_up, layout.steps) == expected
+
+
 @compiled
 def test_the_self_test_finds_a_wrong_answer(classifier: GBMClassifier, tmp_path: Path) -> None:
     export_c(classifier, tmp_path, features="uint8")
@@ -206,8 +223,8 @@ def test_bad_input_writes_nothing(classifier: GBMClassifier, change: Any, messag
 
 
 def test_models_that_no_device_takes_are_refused(tmp_path: Path) -> None:
-    wide = GBMClassifier(prototypes=1, bits=16, binarizer="identity").fit([[0, 1], [1, 0]], [0, 1])
-    with pytest.raises(InputError, match="q = 1 to 8 bits per value; this memory has q = 16"):
+    wide = GBMClassifier(prototypes=1, bits=9, binarizer="identity").fit([[0, 1], [1, 0]], [0, 1])
+    with pytest.raises(InputError, match="q = 1 to 8 bits per value; this memory has q = 9"):
         DeviceModel.of(wide)
     for model in (GBMClassifier(), "model.safetensors"):
         with pytest.raises(InputError, match="a fitted GBMClassifier or a BinaryMemory is expected"):

@@ -87,8 +87,9 @@ def test_the_pace_of_the_temperature_is_that_of_a_rehearsal(factor, pace, found)
     assert rehearsed(learning, bits, targets, 0) == pytest.approx(found, rel=1e-3)
 
 
-def test_a_temperature_keeps_its_pace():
-    state = empty().learned(drawn(world(6, seed=1), 100, 1))
+@pytest.mark.parametrize("n_classes", [2, 6])
+def test_a_temperature_keeps_its_pace(n_classes):
+    state = empty().learned(drawn(world(n_classes, seed=1), 100, 1))
     before = replace(state, head=Louder(state.head, 1.0), familiar=replace(state.familiar, pace=1.5))
     after = followed(before, replace(before, head=Louder(state.head, 2.0)))
     assert after.temperature == pytest.approx(2.0**1.5 * state.temperature)
@@ -112,10 +113,10 @@ def test_only_what_calibrates_itself_follows_a_head_that_was_fitted_again(calibr
 
 
 def test_the_pace_of_a_rehearsal_is_kept_with_the_temperature(monkeypatch):
-    monkeypatch.setattr("bitreplay.gbm._choice.rehearsed", lambda state, bits, targets, seed: 2.5)
+    monkeypatch.setattr("bitreplay.gbm._choice.rehearsed", lambda state, bits, targets, seed: 2 * state.temperature)
     state = empty().learned(drawn(world(6), 100, 1))
     assert state.temperature is not None
-    assert state.familiar.pace == 2.5
+    assert state.familiar.pace == 2 * state.temperature
 
 
 def test_a_calibration_forgets_what_was_seen_before():

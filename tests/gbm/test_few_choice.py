@@ -126,6 +126,18 @@ def test_the_accuracy_that_decides_is_that_of_heads_with_these_offsets():
         assert rate == pytest.approx(0.75 * large + 0.25 * np.concatenate(right).mean())
 
 
+def test_the_offset_is_that_of_the_mean_accuracy_of_all_turns():
+    state, parts = empty(head=ClosedForm(0.8, 0.05), calibrate=False), choice.split(samples(420), 0)
+    memory, _ = state._remembered(parts.kept)
+    bits = concatenate(list(parts.held.values()))
+    targets = np.repeat(np.arange(CLASSES), [len(held) for held in parts.held.values()])
+    values = np.linspace(*ClosedForm.few_choices["offset"], choice.STEPS)
+    total = np.zeros(choice.STEPS)
+    for turn in choice.pretend(parts.kept, 0):
+        total += choice._rates(state, state.head, "offset", values, memory, turn, bits, targets)
+    assert state.learned(samples(420)).head.offset == choice.least_help(values, total / 8)
+
+
 def test_heads_of_other_people_need_not_know_of_it():
     assert choice.open_few_options(object()) == {}
 

@@ -12,7 +12,8 @@ from scipy.special import log_softmax
 from bitreplay.binarizers import Identity
 from bitreplay.bits import Fingerprint, pack
 from bitreplay.gbm import GBMOptions, GBMState
-from bitreplay.gbm._familiar import LEVELS, NEEDED, Familiar
+from bitreplay.gbm._familiar import LEVELS, NEEDED, Familiar, quantiles_of
+from bitreplay.gbm._growth import FEWEST_SAMPLES, Scored, growth_of
 from bitreplay.gbm._novelty import FADING, MEASURED, OWN_SHARE, Yardstick, density_weight, doubts, rows_measured
 from bitreplay.heads import Bayes
 
@@ -154,6 +155,22 @@ def test_later_samples_count_as_many_as_they_are():
     assert few.with_held_out(np.zeros(NEEDED - 1), np.zeros(NEEDED - 1), 2) is few
 
 
+def test_growth_is_that_of_doubts_when_each_half_of_the_classes_comes_later():
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(11), FEWEST_SAMPLES // 10)
+    own, held = (rng.normal(size=(len(classes), 11)) + 3 * (classes[:, None] == np.arange(11)) for _ in range(2))
+    expected = np.zeros(len(LEVELS))
+    for early in (np.arange(11) % 2 == 1, np.arange(11) % 2 == 0):
+        before = quantiles_of(doubts(held[early[classes]][:, early], None))
+        expected += (quantiles_of(doubts(held, None)) - before) / np.log2(11 / early.sum()) / 2
+    growth = growth_of(Scored(own, None, classes), Scored(held, None, classes), np.full(11, 40), None)
+    np.testing.assert_allclose(growth[1], expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_quantiles_of_n_samples_cut_into_n_plus_1_equal_parts():
+    np.testing.assert_allclose(quantiles_of(np.arange(1.0, 100.0))[1:-1], np.arange(1, 100))  # levels are hundredths
+
+
 @pytest.mark.parametrize("head", ["closed_form", "bayes", "replay"])
 @pytest.mark.parametrize("by", ["novelty", "probability", "both"])
 def test_the_share_is_kept_while_classes_are_added(head, by):
@@ -196,6 +213,7 @@ def test_where_nothing_is_known_of_samples_pseudo_exemplars_stand_in():
     rates = world(6, seed=2)
     state = empty(calibrate=False).learned(drawn(rates, 100, 1))
     assert not state.familiar.numbers
+    assert not state.familiar.n_held
     tested = drawn(rates, 50, 2)[0]
     assert abs(np.median(state.looks.novelties(tested, state.scores(tested)))) < 1
 

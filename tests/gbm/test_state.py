@@ -200,6 +200,13 @@ def test_where_scores_would_be_too_many_rows_are_left_out_evenly(monkeypatch):
         assert not state.head.open_options()
 
 
+@pytest.mark.parametrize(("n", "enough"), [(50, True), (49, False)])
+def test_a_single_further_class_brings_a_temperature_if_ten_samples_can_be_held_out(n, enough):
+    state = empty().learned(samples("a", n=20))
+    assert state.temperature is None  # one class is always certain
+    assert (state.learned(samples("b", n=n)).temperature is not None) is enough
+
+
 @pytest.mark.parametrize(("n_rows", "n_jobs", "expected"), [(1, None, 1), (1, 2, 1), (100, None, 1), (100, 2, 2)])
 def test_linear_algebra_keeps_to_n_jobs_whatever_the_number_of_rows(monkeypatch, n_rows, n_jobs, expected):
     seen = []

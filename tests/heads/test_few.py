@@ -147,6 +147,20 @@ def test_options_out_of_range_are_refused(options):
         ClosedForm(**options)
 
 
+def test_the_offset_is_open_unless_it_is_given_or_of_no_use():
+    for head in (ClosedForm, Bayes):
+        assert set(head().open_few_options()) == {"offset"}
+        assert not head(offset=0.5).open_few_options()
+        assert not head(strength=0.0).open_few_options()
+
+
+def test_one_crowded_class_among_many_small_ones_is_refused(monkeypatch):
+    monkeypatch.setattr("bitreplay.heads._closed_form.ROOM", 0)
+    ClosedForm().check(make_memory([20] * 100, sizes=(2,)))
+    with pytest.raises(InputError, match="one has 100 prototypes of 30 bits"):
+        ClosedForm().check(make_memory([20] * 100, sizes=(100, *[1] * 99)))
+
+
 # ---------------------------------------------------------------------- the posterior of the mixtures
 
 

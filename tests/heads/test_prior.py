@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from bitreplay import GBMClassifier
 from bitreplay.binarizers import Identity
@@ -140,6 +141,7 @@ def test_a_description_has_every_option_and_nothing_learned():
     assert described == {**chosen, "strength": ClosedForm.strength, "prior": "balanced", "temperature": None}
     assert tensors == {}
     assert set(Bayes().describe()[0]) == {"clamp", "strength", "offset", "prior", "temperature"}
+    assert [Replay(module=make).describe()[0]["own_module"] for make in (None, torch.nn.Linear)] == [False, True]
 
 
 def test_a_class_of_average_size_gains_nothing():

@@ -65,6 +65,17 @@ def test_the_same_seed_gives_the_same_head_and_another_does_not():
     assert not np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("hidden", [(), (8,)])
+def test_a_described_head_is_restored_and_another_network_gives_its_own_scores(hidden):
+    train, test = problem(3)
+    memory = BinaryMemory(4)
+    memory.enrol(train)
+    one, other = (Replay(epochs=1, hidden=hidden).fit(memory, Identity(), seed) for seed in (1, 2))
+    _, tensors = one.describe()
+    for again in (Replay(hidden=hidden).restore(memory, Identity(), tensors, 0), other.with_network(one.network)):
+        assert np.array_equal(again.scores(test[0]), one.scores(test[0]))
+
+
 def test_global_random_state_is_neither_used_nor_changed():
     train, _ = problem(3)
     memory = BinaryMemory(4)

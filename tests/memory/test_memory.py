@@ -88,6 +88,7 @@ def test_arrays_of_labels_have_the_type_that_users_expect() -> None:
     assert label_array([1, 2.5]).dtype == np.float64
     assert label_array([True]).dtype == np.bool_
     assert label_array([]).shape == (0,)
+    assert label_array([]).dtype == np.int64
 
 
 @pytest.mark.parametrize("bits", ALL_BITS)

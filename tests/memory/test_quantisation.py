@@ -105,6 +105,12 @@ def test_the_stream_has_no_gaps(bits: int, n_features: int) -> None:
     assert quantisation.from_stream(stream, bits, 3, n_features).tobytes() == codes.tobytes()
 
 
+def test_a_long_stream_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = quantisation.encode(np.random.default_rng(0).random((19, 5)), 3)
+    monkeypatch.setattr(quantisation, "UNPACKED", 1)  # eight prototypes at once: the fewest
+    assert quantisation.from_stream(quantisation.to_stream(codes, 3, 5), 3, 19, 5).tobytes() == codes.tobytes()
+
+
 def test_a_stream_of_another_size_is_refused() -> None:
     stream = quantisation.to_stream(quantisation.encode(np.ones((3, 10)), 4), 4, 10)
     for bits, n_prototypes, n_features in ((3, 3, 10), (4, 2, 10), (4, 3, 13), (32, 3, 10)):

@@ -117,6 +117,7 @@ def test_the_procedure_with_naive_arithmetic(weights: str, d: int, max_iter: int
         *[
             (9, 2.5, 8, 3),
             (3, 0.5, 8, 6),
+            (1, 0.1, 20, 9),  # 0.1 in binary is a little more than a tenth
             (3, 0, 8, 3),
             (1, 0, 8, 1),
             (100, 0, 8, 8),

@@ -52,12 +52,13 @@ def test_responsibilities_are_probabilities(fitted: BernoulliMixture) -> None:
     assert np.ptp(fitted.predict(fresh_bits())) > 0
 
 
+@pytest.mark.parametrize("weights", ["learned", "fixed"])
 @pytest.mark.parametrize("n_components", [1, 3])
-def test_information_criteria(n_components: int) -> None:
+def test_information_criteria(n_components: int, weights: str) -> None:
     samples = naive.clustered_bits(200, 10, 3, seed=1)
-    mixture = BernoulliMixture(n_components, random_state=0).fit(samples)
+    mixture = BernoulliMixture(n_components, weights=weights, random_state=0).fit(samples)
     total = naive.log_likelihood(samples[:90], mixture.prototypes_, mixture.weights_, mixture.clamp).sum()
-    free = n_components * 10 + n_components - 1  # the weights sum to one
+    free = n_components * 10 + (n_components - 1 if weights == "learned" else 0)  # the weights sum to one
     assert mixture.bic(samples[:90]) == pytest.approx(free * np.log(90) - 2 * total)
     assert mixture.aic(samples[:90]) == pytest.approx(2 * free - 2 * total)
 

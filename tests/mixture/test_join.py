@@ -75,6 +75,11 @@ def test_a_step_is_that_of_the_naive_formula(monkeypatch: pytest.MonkeyPatch) ->
     assert np.allclose(after.prototypes, totals / counts[:, None], atol=1e-4)
 
 
+def test_shares_of_rows_that_all_components_make_unlikely_are_defined() -> None:
+    joint = np.log([[0.2, 0.3, 0.5], [0.7, 0.2, 0.1]])
+    assert np.allclose(_join._shares(joint - 2000), np.exp(joint))  # e^-2000 is 0 in float64
+
+
 def test_classes_do_not_depend_on_each_other_nor_on_threads_and_equal_weights_stay_equal() -> None:
     pasts, classes = [fit(draw(30, seed)) for seed in (1, 2, 3)], [draw(25, seed) for seed in (4, 5, 6)]
     for options in (OPTIONS, replace(OPTIONS, weights="fixed")):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +89,16 @@ class File:
             if isinstance(change.contained_by_top_level_function, libcst.FunctionDef)
         ]
 
-    def __len__(self) -> int:
-        return len(self._changes)
+    def texts(self) -> list[str]:
+        """What tells each change from all others, wherever it stands: function, old and new text, the how manieth."""
+        found, seen = [], Counter[str]()
+        for change in self._changes:
+            old, new = (self._module.code_for_node(node) for node in (change.original_node, change.mutated_node))
+            function = change.contained_by_top_level_function.name.value
+            text = f"{self.path.parent.name}/{self.path.name} {function}: {old} -> {new}"
+            seen[text] += 1
+            found.append(f"{text} {seen[text]}")
+        return found
 
     def __getitem__(self, number: int) -> Mutant:
         change = self._changes[number]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
-import random
 import resource
 import sys
 import tempfile
@@ -19,6 +18,8 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Set
 from functools import partial
+from hashlib import sha256
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -163,11 +164,15 @@ def _quietly(work: Callable[[], int]) -> NoReturn:
 
 
 def draw(package: str, n: int, seed: int) -> tuple[list[Mutant], int]:
-    """Some mutants of a package and how many there are."""
+    """Some mutants of a package and how many there are: those whose texts have the smallest hashes.
+
+    So a change of the sources exchanges few of them.
+    """
     files = [File(path) for path in sorted((SOURCES / package).glob("*.py"))]
-    every = [(file, i) for file in files for i in range(len(file))]
-    chosen = random.Random(f"{package} {seed}").sample(every, min(n, len(every)))
-    return [file[i] for file, i in chosen], len(every)
+    every = [
+        (sha256(f"{seed} {text}".encode()).digest(), file, i) for file in files for i, text in enumerate(file.texts())
+    ]
+    return [file[i] for _, file, i in sorted(every, key=itemgetter(0))[:n]], len(every)
 
 
 def attack(chosen: list[Mutant], sources: Path, words: list[str], jobs: int, seconds: float) -> list[str]:

@@ -47,7 +47,7 @@ from tests.mutants.making import File
 from tests.mutants.run import attack
 
 file = File(Path("toy.py").resolve())
-chosen = [file[i] for i in range(len(file))]
+chosen = [file[i] for i in range(len(file.texts()))]
 for mutant, fate in zip(chosen, attack(chosen, file.path.parent, ["test_toy.py"], 2, 5.0)):
     print(fate, mutant.name.split(": ", 1)[1], sep=": ")
 """

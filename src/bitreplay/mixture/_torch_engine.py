@@ -134,7 +134,7 @@ class _Batch:
         counts = mass * top[:, 0].exp()
         sums = torch.bmm(share.flatten(2).transpose(1, 2), self.samples).reshape(*self.weights.shape, -1)
         sums = self.engine.over_processes(sums)
-        means = torch.where(mass[..., None] > 0, sums / mass[..., None].clamp(min=1e-300), 0.5)
+        means = sums / mass[..., None]  # at least 1 if the component exists
         size = torch.tensor([self.engine.n_samples[c] for c in self.classes], device=self.weights.device)[:, None, None]
         exists = self.weights > 0
         going = torch.zeros(self.weights.shape[:2], dtype=torch.bool)
