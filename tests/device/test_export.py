@@ -100,7 +100,8 @@ def test_prototypes_and_steps_of_em_are_as_many_as_a_byte_can_count(
 ) -> None:
     prototypes, warm_up, steps = given
     em = EMOptions(warmup_iter=warm_up, max_iter=steps)
-    clf = GBMClassifier(prototypes, p=3, em=em, random_state=0).fit(*load_digits(n_class=2, return_X_y=True))
+    images, labels = load_digits(n_class=2, return_X_y=True)
+    clf = GBMClassifier(prototypes, p=1, em=em, random_state=0).fit(images[:20], labels[:20])
     layout = DeviceModel.of(clf, features="uint8").memory.layout
     assert (layout.prototypes, layout.warm_up, layout.steps) == expected
 
