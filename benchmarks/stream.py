@@ -21,7 +21,6 @@ Usage: python benchmarks/stream.py --features cifar100.npz [--draws 5] [--output
 
 import argparse
 import contextlib
-import datetime
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -33,6 +32,7 @@ import numpy as np
 from bitreplay.binarizers import Thermometer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.data import Stream
+from bitreplay.evaluation import Provenance
 from bitreplay.gbm import GBMOptions, GBMState
 from bitreplay.memory import BinaryMemory
 from bitreplay.mixture import Mixture, online_steps
@@ -208,6 +208,25 @@ def growing(
     write(f"{name:<22}{cells}   worst {added[:, -1].min():+.2f}")
 
 
+@contextlib.contextmanager
+def recording(output: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that prints a line, also to the end of a file; the first says what was run, when and where."""
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(output.open("a")) if output else None
+
+        def write(line: str) -> None:
+            print(line, flush=True)
+            if file is not None:
+                print(line, file=file, flush=True)
+
+        words = " ".join(Path(word).name if "/" in word else word for word in sys.argv)
+        made = Provenance.now()
+        write(
+            f"# python benchmarks/{words}   ({made.date}, {made.machine}; features of a pretrained EfficientNet-Lite0)"
+        )
+        yield write
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", type=Path, required=True, help="x_train, y_train, x_test and y_test in an .npz")
@@ -224,17 +243,7 @@ def main() -> None:
     with np.load(asked.features) as arrays:
         data = dict(arrays)
 
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(asked.output.open("a")) if asked.output else None
-
-        def write(line: str) -> None:
-            print(line, flush=True)
-            if file is not None:
-                print(line, file=file, flush=True)
-
-        words = " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
-        about = "2 shared and busy cores of an Intel Xeon; features of a pretrained EfficientNet-Lite0"
-        write(f"# python benchmarks/stream.py {words}   ({datetime.date.today()}, {about})")
+    with recording(asked.output) as write:
 
         def problems(n_first: int, n_more: int, *, new: bool = False) -> list[Problem]:
             return [Problem(data, draw, n_first, n_more, new=new, judge="test") for draw in range(asked.draws)]

@@ -8,14 +8,12 @@ Usage: python benchmarks/stream_choices.py --features cifar100.npz [--draws 6] [
 
 import argparse
 import contextlib
-import datetime
-import sys
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
-from stream import Problem, growing, singly
+from stream import Problem, growing, recording, singly
 
 UPDATE, JOIN = "bitreplay.gbm._update.", "bitreplay.mixture._join."
 VARIATIONS = {
@@ -56,20 +54,11 @@ def main() -> None:
     asked = parser.parse_args()
     with np.load(asked.features) as arrays:
         data = dict(arrays)
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(asked.output.open("a")) if asked.output else None
-
-        def write(line: str) -> None:
-            print(line, flush=True)
-            if file is not None:
-                print(line, file=file, flush=True)
+    with recording(asked.output) as write:
 
         def problems(n_first: int, n_more: int, *, new: bool = False) -> list[Problem]:
             return [Problem(data, draw, n_first, n_more, new=new, judge="train") for draw in range(asked.draws)]
 
-        words = " ".join(word if "/" not in word else Path(word).name for word in sys.argv[1:])
-        about = f"{datetime.date.today()}, features of a pretrained EfficientNet-Lite0"
-        write(f"# python benchmarks/stream_choices.py {words}   ({about})")
         for case in () if asked.share else asked.cases:
             n_first, sizes, new, names = CASES[case]
             title = f"20 x {n_first} samples, then {'20 new classes, ' if new else ''}one at a time"
