@@ -30,13 +30,13 @@ def test_the_experiment_in_miniature(small_request, monkeypatch):
     runs = []
     request = replace(small_request(seeds=(0, 3), **SMALL), on_run=runs.append)
     outcome = few_shot("cifar100", "resnet18", request)
-    assert len(runs) == 2 * len(compared)
+    assert len(runs) == 2 * (len(compared) + 1)
     assert {(run.config["seed"], run.config.get("draw", 0)) for run in runs} == {(0, 0), (3, 3)}
-    table, leads = outcome.tables
-    assert [row[:2] for row in table.rows] == [[name, 2] for name in compared]
+    table, leads, of_calibrated = outcome.tables
+    assert [row[:2] for row in table.rows] == [[name, 2] for name in [*compared, experiment.CALIBRATED_ROW]]
     for row in table.rows:
         cells = dict(zip(table.columns, row, strict=True))
-        histories = [run.history for run in runs if run.name == row[0]]
+        histories = [run.history for run in runs if run.name == row[0].removesuffix(" (calibrated)")]
         for column, metric in (
             ("final", metrics.final),
             ("new", metrics.later),
@@ -49,6 +49,8 @@ def test_the_experiment_in_miniature(small_request, monkeypatch):
         # All classes have as many test samples, and as many classes come first as later.
         assert cells["final"] == pytest.approx((cells["base"] + cells["new"]) / 2)
     assert [row[0] for row in leads.rows] == compared[1:]
+    assert [row[0] for row in of_calibrated.rows] == compared
+    assert [run.config["binarizer"] for run in runs if run.name == experiment.CALIBRATED] == ["calibrated"] * 2
     # The network of this miniature was trained on task 0.
     assert not any("pretrained" in remark for remark in outcome.remarks)
     assert "few-shot" in runs[0].history.notes
@@ -80,13 +82,13 @@ def test_slow_learners_have_the_first_draws_only_and_are_compared_on_these(small
     runs = []
     outcome = few_shot("cifar100", "resnet18", replace(small_request(**SMALL), seeds=None, on_run=runs.append))
     assert [(run.name, run.config["seed"]) for run in runs] == [
-        ("GBM:head=bayes", 0), ("NearestMean", 0), ("GBM:head=bayes", 1)
+        ("GBM:head=bayes", 0), ("NearestMean", 0), ("GBM:p=2", 0), ("GBM:head=bayes", 1), ("GBM:p=2", 1)
     ]  # fmt: skip
-    table, leads = outcome.tables
-    assert [row[1] for row in table.rows] == [2, 1]
+    table, leads, _ = outcome.tables
+    assert [row[1] for row in table.rows] == [2, 1, 2]
     [[_, draws, lead, *bounds]] = leads.rows
     assert (draws, bounds) == (1, [None, None])  # nothing is known of other draws
-    ours, other, _ = (metrics.harmonic_mean(run.history) for run in runs)
+    ours, other, *_ = (metrics.harmonic_mean(run.history) for run in runs)
     assert lead == pytest.approx(ours - other)
 
 
