@@ -2,7 +2,7 @@
 
 It is the end of the flow, bits → memory/head → **class**, cut between classes. A memory is small, and is whole
 everywhere; a head is many times larger, and a shard computes and keeps only its own part of it. Whoever sends jobs to
-workers (Dask, joblib, torch.distributed) sends these functions; docs/guide.md shows how.
+workers (Dask, joblib, torch.distributed) sends these functions; docs/many_classes.md shows how.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ REMARKS = (
     "GBM's strength and the shape of its offset were found on training samples of all 100 classes of CIFAR-100 "
     "(benchmarks/few_shot.py); the offset is chosen on task 0, by a rule that was found on training samples of the "
     "first classes of both data sets, after earlier ones had been given up for what they did on test samples of "
-    "CIFAR-100 (docs/guide.md). All other learners have the options that they have "
+    "CIFAR-100 (docs/few_samples.md). All other learners have the options that they have "
     "everywhere here. FeCAM's are those of its many-shot code; for five samples its authors later used a far larger "
     "shrinkage, of the diagonal only (FSCIL-Calibration), so that its row is not their few-shot result. None of the "
     "others was made for five samples.",
