@@ -1,0 +1,136 @@
+"""Transforms of Winograd's convolution F(4x4, 3x3) (Lavin & Gray 2016): tiles of maps into and out of its domain.
+
+A 3x3 convolution takes nine products per output; in this domain it takes 36 for a tile of 4x4 outputs, a quarter. The
+products themselves are matrix products over the channels, 36 of them, and are torch's (`backbones._convolution`).
+
+Maps lie channels last, in rows of eight channels. Tile t covers outputs 4y to 4y + 3 and 4x to 4x + 3 of an image, and
+one more input on each side; what lies outside of a map is 0. In the domain, row ((6 i + j) n + t) of `room` holds
+element (i, j) of tile t of n.
+"""
+
+from __future__ import annotations
+
+from bitreplay._kernels.compiling import inlined, kernel
+from bitreplay._kernels.lanes import add, load, scale, store, zeros
+
+TILE = 4  # outputs of a tile along each axis
+DOMAIN = TILE + 2  # its elements along each axis
+_SIGNATURE = "void(float32[:,::1], float32[:,::1], float32[:,::1], int64, int64, int64, int64, int64, int64, int64)"
+
+
+@inlined
+def _corner(tile, height, width):
+    """Image of a tile, and its first output there."""
+    down, across = (height + TILE - 1) // TILE, (width + TILE - 1) // TILE
+    image, place = tile // (down * across), tile % (down * across)
+    return image, TILE * (place // across), TILE * (place % across)
+
+
+@inlined
+def _copy(maps, work, image, top, left, size, height, width, blocks, block):
+    """Eight channels of `size` x `size` places of a map into `work`; 0 outside of the map."""
+    for y in range(size):
+        for x in range(size):
+            if 0 <= top + y < height and 0 <= left + x < width:
+                value = load(maps, ((image * height + top + y) * width + left + x) * blocks + block)
+            else:
+                value = zeros(maps)
+            store(work, size * y + x, value)
+
+
+@inlined
+def _minus(a, b):
+    return add(a, scale(b, -1.0))
+
+
+@inlined
+def _enter(source, target, first, step, to, to_step):
+    """B^T times a column of six rows of `source`, into six of `target`."""
+    a, b, c = load(source, first), load(source, first + step), load(source, first + 2 * step)
+    d, e, f = load(source, first + 3 * step), load(source, first + 4 * step), load(source, first + 5 * step)
+    even, odd = add(e, scale(c, -4.0)), add(d, scale(b, -4.0))
+    near, far = _minus(e, c), scale(_minus(d, b), 2.0)
+    store(target, to, add(add(scale(a, 4.0), scale(c, -5.0)), e))
+    store(target, to + to_step, add(even, odd))
+    store(target, to + 2 * to_step, _minus(even, odd))
+    store(target, to + 3 * to_step, add(near, far))
+    store(target, to + 4 * to_step, _minus(near, far))
+    store(target, to + 5 * to_step, add(add(scale(b, 4.0), scale(d, -5.0)), f))
+
+
+@inlined
+def _leave(source, target, first, step, to, to_step):
+    """A^T times a column of six rows of `source`, into four of `target`."""
+    a, b, c = load(source, first), load(source, first + step), load(source, first + 2 * step)
+    d, e, f = load(source, first + 3 * step), load(source, first + 4 * step), load(source, first + 5 * step)
+    near, far = add(b, c), add(d, e)
+    near_odd, far_odd = _minus(b, c), _minus(d, e)
+    store(target, to, add(add(a, near), far))
+    store(target, to + to_step, add(near_odd, scale(far_odd, 2.0)))
+    store(target, to + 2 * to_step, add(near, scale(far, 4.0)))
+    store(target, to + 3 * to_step, add(add(near_odd, scale(far_odd, 8.0)), f))
+
+
+@inlined
+def _leave_backwards(source, target, first, step, to, to_step):
+    """A times a column of four rows of `source`, into six of `target`."""
+    a, b = load(source, first), load(source, first + step)
+    c, d = load(source, first + 2 * step), load(source, first + 3 * step)
+    even, odd = add(a, c), add(b, d)
+    far_even, far_odd = add(a, scale(c, 4.0)), add(scale(b, 2.0), scale(d, 8.0))
+    store(target, to, a)
+    store(target, to + to_step, add(even, odd))
+    store(target, to + 2 * to_step, _minus(even, odd))
+    store(target, to + 3 * to_step, add(far_even, far_odd))
+    store(target, to + 4 * to_step, _minus(far_even, far_odd))
+    store(target, to + 5 * to_step, d)
+
+
+@kernel(_SIGNATURE)
+def enter(maps, room, work, height, width, blocks, first, n, begin, end):
+    """B^T d B of tiles `begin` to `end` of the `n` in `room`, whose first is tile `first` of the inputs.
+
+    `work` has 72 rows.
+    """
+    for t in range(begin, end):
+        image, top, left = _corner(first + t, height, width)
+        inside = top > 0 and left > 0 and top + TILE < height and left + TILE < width
+        corner = ((image * height + top - 1) * width + left - 1) * blocks
+        for block in range(blocks):
+            if inside:
+                for x in range(DOMAIN):
+                    _enter(maps, work, corner + x * blocks + block, width * blocks, 36 + x, DOMAIN)
+            else:
+                _copy(maps, work, image, top - 1, left - 1, DOMAIN, height, width, blocks, block)
+                for x in range(DOMAIN):
+                    _enter(work, work, x, DOMAIN, 36 + x, DOMAIN)
+            for y in range(DOMAIN):
+                _enter(work, room, 36 + DOMAIN * y, 1, (DOMAIN * y * n + t) * blocks + block, n * blocks)
+
+
+@kernel(_SIGNATURE)
+def leave(maps, room, work, height, width, blocks, first, n, begin, end):
+    """A^T m A of the same tiles in `room`, as outputs into the maps."""
+    for t in range(begin, end):
+        image, top, left = _corner(first + t, height, width)
+        for block in range(blocks):
+            for x in range(DOMAIN):
+                _leave(room, work, (x * n + t) * blocks + block, DOMAIN * n * blocks, x, DOMAIN)
+            for y in range(min(TILE, height - top)):
+                _leave(work, work, DOMAIN * y, 1, 36, 1)
+                row = ((image * height + top + y) * width + left) * blocks + block
+                for x in range(min(TILE, width - left)):
+                    store(maps, row + x * blocks, load(work, 36 + x))
+
+
+@kernel(_SIGNATURE)
+def leave_backwards(maps, room, work, height, width, blocks, first, n, begin, end):
+    """A g A^T of the same tiles of the gradients of outputs, into `room`: what the weights' gradient needs of them."""
+    for t in range(begin, end):
+        image, top, left = _corner(first + t, height, width)
+        for block in range(blocks):
+            _copy(maps, work, image, top, left, TILE, height, width, blocks, block)
+            for x in range(TILE):
+                _leave_backwards(work, work, x, TILE, 36 + x, TILE)
+            for y in range(DOMAIN):
+                _leave_backwards(work, room, 36 + TILE * y, 1, (DOMAIN * y * n + t) * blocks + block, n * blocks)

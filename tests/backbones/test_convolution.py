@@ -1,0 +1,142 @@
+"""The 3x3 convolution in its three ways, against torch's in double precision."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from bitreplay._kernels import winograd
+from bitreplay.backbones import _convolution
+from bitreplay.backbones._convolution import Convolution3x3, convolve_2x2, is_worth_tiles
+
+# Winograd's matrices for the points 0, 1, -1, 2, -2 and infinity (Lavin & Gray 2016, F(4x4, 3x3)).
+B_T = np.array(
+    [
+        [4, 0, -5, 0, 1, 0],
+        [0, -4, -4, 1, 1, 0],
+        [0, 4, -4, -1, 1, 0],
+        [0, -2, -1, 2, 1, 0],
+        [0, 2, -1, -2, 1, 0],
+        [0, 4, 0, -5, 0, 1],
+    ]
+)
+A_T = np.array([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]])
+
+
+def draw(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*shape, generator=generator).to(memory_format=torch.channels_last)
+
+
+def with_gradients(convolve, maps, weight, upstream):
+    maps, weight = maps.detach().requires_grad_(), weight.detach().requires_grad_()
+    output = convolve(maps, weight)
+    return output.detach(), *torch.autograd.grad(output, (maps, weight), upstream)
+
+
+def assert_is_the_convolution(convolve, maps, weight, tolerance):
+    upstream = draw(len(maps), len(weight), *maps.shape[2:], seed=2)
+    found = with_gradients(convolve, maps, weight, upstream)
+    exact = with_gradients(
+        lambda x, w: nn.functional.conv2d(x, w, padding=1), maps.double(), weight.double(), upstream.double()
+    )
+    for mine, true in zip(found, exact, strict=True):
+        assert mine.dtype == maps.dtype
+        assert mine.shape == true.shape
+        assert float((mine - true).abs().max() / true.abs().max()) < tolerance
+
+
+def tiled(maps, weight):
+    return _convolution._Winograd.apply(maps, weight)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 9), (4, 4), (5, 8), (7, 7), (12, 12), (32, 6)])
+@pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
+def test_tiles_give_the_convolution_and_its_gradients(size, inputs, outputs):
+    assert_is_the_convolution(tiled, draw(3, inputs, *size), draw(outputs, inputs, 3, 3, seed=1), 1e-4)
+
+
+def test_2x2_maps_give_the_convolution_and_its_gradients():
+    assert_is_the_convolution(convolve_2x2, draw(4, 5, 2, 2), draw(7, 5, 3, 3, seed=1), 1e-5)
+
+
+def test_double_precision_stays_double_on_2x2_maps():
+    assert_is_the_convolution(convolve_2x2, draw(4, 5, 2, 2).double(), draw(7, 5, 3, 3, seed=1).double(), 1e-13)
+
+
+def test_chunks_and_threads_change_no_more_than_rounding(monkeypatch):
+    maps, weight, upstream = draw(5, 16, 9, 12), draw(8, 16, 3, 3, seed=1), draw(5, 8, 9, 12, seed=2)
+    before, found = torch.get_num_threads(), []
+    for threads, chunk in itertools.product((1, 2, 3), (2**19, 36 * 16 * 7)):
+        torch.set_num_threads(threads)
+        monkeypatch.setattr(_convolution, "CHUNK", chunk)
+        found.append(with_gradients(tiled, maps, weight, upstream))
+    torch.set_num_threads(before)
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("kernel", "matrix", "size"), [(winograd.enter, B_T, 6), (winograd.leave_backwards, A_T.T, 4)])
+def test_kernels_into_the_domain_are_the_matrices(kernel, matrix, size):
+    height, width, channels, n = 6, 10, 16, 12  # two images, of 2 x 3 tiles each
+    maps = np.random.default_rng(0).standard_normal((2, height, width, channels)).astype(np.float32)
+    room = np.full((36 * n * channels // 8, 8), np.nan, np.float32)
+    kernel(maps.reshape(-1, 8), room, np.empty((72, 8), np.float32), height, width, channels // 8, 0, n, 0, n)
+    before = (size - 4) // 2
+    padded = np.pad(maps, [(0, 0), (before, 8), (before, 8), (0, 0)])
+    tiles = [padded[i, y : y + size, x : x + size] for i in (0, 1) for y in (0, 4) for x in (0, 4, 8)]
+    expected = np.einsum("iy,tyxc,jx->ijtc", matrix, np.stack(tiles), matrix)
+    np.testing.assert_allclose(room.reshape(6, 6, n, channels), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_the_kernel_out_of_the_domain_is_its_matrix():
+    height, width, channels, n = 6, 10, 8, 12
+    room = np.random.default_rng(0).standard_normal((6, 6, n, channels)).astype(np.float32)
+    maps = np.full((2, height, width, channels), np.nan, np.float32)
+    work = np.empty((72, 8), np.float32)
+    winograd.leave(maps.reshape(-1, 8), room.reshape(-1, 8), work, height, width, 1, 0, n, 0, n)
+    tiles = np.einsum("yi,ijtc,xj->tyxc", A_T, room, A_T).reshape(2, 2, 3, 4, 4, channels)
+    whole = tiles.transpose(0, 1, 3, 2, 4, 5).reshape(2, 8, 12, channels)
+    np.testing.assert_allclose(maps, whole[:, :height, :width], rtol=1e-4, atol=1e-4)
+
+
+def test_tiles_are_used_where_they_fit_and_pay():
+    weight = draw(16, 8, 3, 3)
+    assert is_worth_tiles(draw(2, 8, 12, 12), weight)
+    assert is_worth_tiles(draw(2, 8, 7, 7), weight)  # 64 outputs computed for 49
+    assert not is_worth_tiles(draw(2, 8, 6, 6), weight)  # 64 for 36
+    assert not is_worth_tiles(draw(2, 8, 12, 12).double(), weight.double())
+    assert not is_worth_tiles(draw(2, 4, 12, 12), draw(16, 4, 3, 3))
+    assert not is_worth_tiles(draw(2, 8, 12, 12), draw(12, 8, 3, 3))
+    assert not is_worth_tiles(draw(2, 8, 0, 12), weight)
+
+
+def test_a_layer_uses_tiles_in_training_only():
+    layer, maps = Convolution3x3(8, 8).to(memory_format=torch.channels_last), draw(2, 8, 8, 8)
+    exact = nn.functional.conv2d(maps, layer.weight, padding=1)
+    trained = layer.train()(maps)
+    assert trained.grad_fn.name() == "_WinogradBackward"
+    assert not torch.equal(trained, exact)
+    torch.testing.assert_close(trained, exact, rtol=1e-4, atol=1e-4)
+    assert torch.equal(layer.eval()(maps), exact)
+
+
+def test_a_layer_of_stride_2_and_one_under_autocast_are_torchs():
+    maps = draw(2, 8, 8, 8)
+    strided = Convolution3x3(8, 8, stride=2).train()
+    assert torch.equal(strided(maps), nn.functional.conv2d(maps, strided.weight, padding=1, stride=2))
+    layer = Convolution3x3(8, 8).train()
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=True):
+        assert "Winograd" not in layer(maps.requires_grad_()).grad_fn.name()
+
+
+def test_a_frozen_layer_passes_gradients_on_and_has_none():
+    layer = Convolution3x3(8, 8).train().requires_grad_(False)
+    maps = draw(2, 8, 8, 8).requires_grad_()
+    layer(maps).sum().backward()
+    assert layer.weight.grad is None
+    reference = draw(2, 8, 8, 8).requires_grad_()
+    nn.functional.conv2d(reference, layer.weight, padding=1).sum().backward()
+    torch.testing.assert_close(maps.grad, reference.grad, rtol=1e-4, atol=1e-4)
