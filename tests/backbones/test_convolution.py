@@ -9,7 +9,7 @@ from torch import nn
 
 from bitreplay._kernels import winograd
 from bitreplay.backbones import _convolution
-from bitreplay.backbones._convolution import Convolution3x3, convolve_2x2, is_worth_tiles
+from bitreplay.backbones._convolution import Convolution3x3, Karatsuba, Winograd
 
 # Winograd's matrices for the points 0, 1, -1, 2, -2 and infinity (Lavin & Gray 2016, F(4x4, 3x3)).
 B_T = np.array(
@@ -48,31 +48,25 @@ def assert_is_the_convolution(convolve, maps, weight, tolerance):
         assert float((mine - true).abs().max() / true.abs().max()) < tolerance
 
 
-def tiled(maps, weight):
-    return _convolution._Winograd.apply(maps, weight)
-
-
 @pytest.mark.parametrize("size", [(1, 1), (3, 9), (4, 4), (5, 8), (7, 7), (12, 12), (32, 6)])
 @pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
 def test_tiles_give_the_convolution_and_its_gradients(size, inputs, outputs):
-    assert_is_the_convolution(tiled, draw(3, inputs, *size), draw(outputs, inputs, 3, 3, seed=1), 1e-4)
+    assert_is_the_convolution(Winograd.apply, draw(3, inputs, *size), draw(outputs, inputs, 3, 3, seed=1), 1e-4)
 
 
-def test_2x2_maps_give_the_convolution_and_its_gradients():
-    assert_is_the_convolution(convolve_2x2, draw(4, 5, 2, 2), draw(7, 5, 3, 3, seed=1), 1e-5)
-
-
-def test_double_precision_stays_double_on_2x2_maps():
-    assert_is_the_convolution(convolve_2x2, draw(4, 5, 2, 2).double(), draw(7, 5, 3, 3, seed=1).double(), 1e-13)
+@pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
+def test_2x2_maps_give_the_convolution_and_its_gradients(inputs, outputs):
+    assert_is_the_convolution(Karatsuba.apply, draw(5, inputs, 2, 2), draw(outputs, inputs, 3, 3, seed=1), 1e-5)
 
 
 def test_chunks_and_threads_change_no_more_than_rounding(monkeypatch):
     maps, weight, upstream = draw(5, 16, 9, 12), draw(8, 16, 3, 3, seed=1), draw(5, 8, 9, 12, seed=2)
     before, found = torch.get_num_threads(), []
-    for threads, chunk in itertools.product((1, 2, 3), (2**19, 36 * 16 * 7)):
+    for threads, fewest in itertools.product((1, 2, 3), (128, 7)):
         torch.set_num_threads(threads)
-        monkeypatch.setattr(_convolution, "CHUNK", chunk)
-        found.append(with_gradients(tiled, maps, weight, upstream))
+        monkeypatch.setattr(_convolution, "CHUNK", 1)
+        monkeypatch.setattr(_convolution, "FEWEST", fewest)
+        found.append(with_gradients(Winograd.apply, maps, weight, upstream))
     torch.set_num_threads(before)
     for other in found[1:]:
         torch.testing.assert_close(other, found[0], rtol=1e-4, atol=1e-4)
@@ -102,22 +96,34 @@ def test_the_kernel_out_of_the_domain_is_its_matrix():
     np.testing.assert_allclose(maps, whole[:, :height, :width], rtol=1e-4, atol=1e-4)
 
 
-def test_tiles_are_used_where_they_fit_and_pay():
-    weight = draw(16, 8, 3, 3)
-    assert is_worth_tiles(draw(2, 8, 12, 12), weight)
-    assert is_worth_tiles(draw(2, 8, 7, 7), weight)  # 64 outputs computed for 49
-    assert not is_worth_tiles(draw(2, 8, 6, 6), weight)  # 64 for 36
-    assert not is_worth_tiles(draw(2, 8, 12, 12).double(), weight.double())
-    assert not is_worth_tiles(draw(2, 4, 12, 12), draw(16, 4, 3, 3))
-    assert not is_worth_tiles(draw(2, 8, 12, 12), draw(12, 8, 3, 3))
-    assert not is_worth_tiles(draw(2, 8, 0, 12), weight)
+@pytest.mark.parametrize(
+    ("maps", "outputs", "way"),
+    [
+        ((2, 8, 12, 12), 16, "Winograd"),
+        ((2, 8, 7, 7), 16, "Winograd"),  # 64 outputs computed for 49
+        ((2, 8, 6, 6), 16, None),  # 64 for 36
+        ((2, 8, 2, 2), 16, "Karatsuba"),
+        ((2, 4, 12, 12), 16, None),
+        ((2, 8, 12, 12), 12, None),
+        ((2, 4, 2, 2), 16, None),
+    ],
+)
+def test_each_way_is_used_where_it_fits_and_pays(maps, outputs, way):
+    layer = Convolution3x3(maps[1], outputs).train()
+    name = layer(draw(*maps)).grad_fn.name()
+    assert name == (f"{way}Backward" if way else "ConvolutionBackward0")
+    assert layer.double()(draw(*maps).double()).grad_fn.name() == "ConvolutionBackward0"
+
+
+def test_no_images_are_no_error():
+    assert Convolution3x3(8, 16).train()(torch.zeros(0, 8, 12, 12)).shape == (0, 16, 12, 12)
 
 
 def test_a_layer_uses_tiles_in_training_only():
     layer, maps = Convolution3x3(8, 8).to(memory_format=torch.channels_last), draw(2, 8, 8, 8)
     exact = nn.functional.conv2d(maps, layer.weight, padding=1)
     trained = layer.train()(maps)
-    assert trained.grad_fn.name() == "_WinogradBackward"
+    assert trained.grad_fn.name() == "WinogradBackward"
     assert not torch.equal(trained, exact)
     torch.testing.assert_close(trained, exact, rtol=1e-4, atol=1e-4)
     assert torch.equal(layer.eval()(maps), exact)

@@ -3,7 +3,6 @@ import torch
 from torch import nn
 
 from bitreplay.backbones import ResNet
-from bitreplay.backbones._resnet import Convolution3x3
 from bitreplay.errors import InputError
 
 
@@ -72,18 +71,6 @@ def test_stem_strides_and_maximum_pooling_set_the_size_of_the_maps():
 def test_blocks_make_other_residual_networks():
     n_convolutions = sum(isinstance(m, nn.Conv2d) for m in ResNet(blocks=(3, 4, 6, 3), width=8).modules())
     assert n_convolutions == 34 - 1 + 3  # of ResNet-34, all but its linear layer, and three shortcuts
-
-
-def test_matrix_product_on_2x2_maps_is_the_convolution():
-    generator = torch.Generator().manual_seed(1)
-    convolution = Convolution3x3(5, 7).to(memory_format=torch.channels_last)
-    maps = torch.randn(4, 5, 2, 2, generator=generator).to(memory_format=torch.channels_last).requires_grad_()
-    expected = nn.functional.conv2d(maps, convolution.weight, padding=1)
-    actual = convolution(maps)
-    torch.testing.assert_close(actual, expected)
-    upstream = torch.randn(4, 7, 2, 2, generator=generator)
-    gradients = [torch.autograd.grad(y, (maps, convolution.weight), upstream) for y in (actual, expected)]
-    torch.testing.assert_close(*gradients)
 
 
 def test_features_are_not_negative():

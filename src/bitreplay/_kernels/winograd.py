@@ -1,5 +1,7 @@
 """Transforms of Winograd's convolution F(4x4, 3x3) (Lavin & Gray 2016): tiles of maps into and out of its domain.
 
+And `change`, a transform by any small matrix along both axes, for kernels and for maps of 2x2.
+
 A 3x3 convolution takes nine products per output; in this domain it takes 36 for a tile of 4x4 outputs, a quarter. The
 products themselves are matrix products over the channels, 36 of them, and are torch's (`backbones._convolution`).
 
@@ -15,7 +17,7 @@ from bitreplay._kernels.lanes import add, load, scale, store, zeros
 
 TILE = 4  # outputs of a tile along each axis
 DOMAIN = TILE + 2  # its elements along each axis
-_SIGNATURE = "void(float32[:,::1], float32[:,::1], float32[:,::1], int64, int64, int64, int64, int64, int64, int64)"
+_SIGNATURE = f"void({', '.join(['float32[:,::1]'] * 3 + ['int64'] * 7)})"
 
 
 @inlined
@@ -134,3 +136,30 @@ def leave_backwards(maps, room, work, height, width, blocks, first, n, begin, en
                 _leave_backwards(work, work, x, TILE, 36 + x, TILE)
             for y in range(DOMAIN):
                 _leave_backwards(work, room, 36 + TILE * y, 1, (DOMAIN * y * n + t) * blocks + block, n * blocks)
+
+
+@kernel(
+    "void(float32[:,::1], float32[:,::1], float32[:,::1], float32[:,::1], int64, int64, int64, int64, int64, int64)"
+)
+def change(source, target, matrix, work, step, stride, to_step, to_stride, begin, end):
+    """M s M^T of small square arrays s, for eight channels at a time, of those from `begin` to `end` along one axis.
+
+    Element e of array a, channels c is row ``step * e + stride * a + c`` of `source`, and so on of `target`. The
+    smaller of `step` and `stride` is the number of rows that all channels have.
+    """
+    after, before = matrix.shape
+    blocks = min(step, stride)
+    for a in range(begin, end):
+        for block in range(blocks):
+            origin, goal = stride * a + block, to_stride * a + block
+            for i in range(after):
+                for x in range(before):
+                    total = scale(load(source, origin + step * x), matrix[i, 0])
+                    for y in range(1, before):
+                        total = add(total, scale(load(source, origin + step * (before * y + x)), matrix[i, y]))
+                    store(work, x, total)
+                for j in range(after):
+                    total = scale(load(work, 0), matrix[j, 0])
+                    for x in range(1, before):
+                        total = add(total, scale(load(work, x), matrix[j, x]))
+                    store(target, goal + to_step * (after * i + j), total)
