@@ -2,27 +2,13 @@
 
 import itertools
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from bitreplay._kernels import winograd
+from bitreplay._kernels.lanes import LANES
 from bitreplay.backbones import _convolution
 from bitreplay.backbones._convolution import Convolution3x3, Karatsuba, Winograd
-
-# Winograd's matrices for the points 0, 1, -1, 2, -2 and infinity (Lavin & Gray 2016, F(4x4, 3x3)).
-B_T = np.array(
-    [
-        [4, 0, -5, 0, 1, 0],
-        [0, -4, -4, 1, 1, 0],
-        [0, 4, -4, -1, 1, 0],
-        [0, -2, -1, 2, 1, 0],
-        [0, 2, -1, -2, 1, 0],
-        [0, 4, 0, -5, 0, 1],
-    ]
-)
-A_T = np.array([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]])
 
 
 def draw(*shape, seed=0):
@@ -70,30 +56,6 @@ def test_chunks_and_threads_change_no_more_than_rounding(monkeypatch):
     torch.set_num_threads(before)
     for other in found[1:]:
         torch.testing.assert_close(other, found[0], rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(("kernel", "matrix", "size"), [(winograd.enter, B_T, 6), (winograd.leave_backwards, A_T.T, 4)])
-def test_kernels_into_the_domain_are_the_matrices(kernel, matrix, size):
-    height, width, channels, n = 6, 10, 16, 12  # two images, of 2 x 3 tiles each
-    maps = np.random.default_rng(0).standard_normal((2, height, width, channels)).astype(np.float32)
-    room = np.full((36 * n * channels // 8, 8), np.nan, np.float32)
-    kernel(maps.reshape(-1, 8), room, np.empty((72, 8), np.float32), height, width, channels // 8, 0, n, 0, n)
-    before = (size - 4) // 2
-    padded = np.pad(maps, [(0, 0), (before, 8), (before, 8), (0, 0)])
-    tiles = [padded[i, y : y + size, x : x + size] for i in (0, 1) for y in (0, 4) for x in (0, 4, 8)]
-    expected = np.einsum("iy,tyxc,jx->ijtc", matrix, np.stack(tiles), matrix)
-    np.testing.assert_allclose(room.reshape(6, 6, n, channels), expected, rtol=1e-4, atol=1e-4)
-
-
-def test_the_kernel_out_of_the_domain_is_its_matrix():
-    height, width, channels, n = 6, 10, 8, 12
-    room = np.random.default_rng(0).standard_normal((6, 6, n, channels)).astype(np.float32)
-    maps = np.full((2, height, width, channels), np.nan, np.float32)
-    work = np.empty((72, 8), np.float32)
-    winograd.leave(maps.reshape(-1, 8), room.reshape(-1, 8), work, height, width, 1, 0, n, 0, n)
-    tiles = np.einsum("yi,ijtc,xj->tyxc", A_T, room, A_T).reshape(2, 2, 3, 4, 4, channels)
-    whole = tiles.transpose(0, 1, 3, 2, 4, 5).reshape(2, 8, 12, channels)
-    np.testing.assert_allclose(maps, whole[:, :height, :width], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +108,7 @@ def test_a_frozen_layer_passes_gradients_on_and_has_none():
     reference = draw(2, 8, 8, 8).requires_grad_()
     nn.functional.conv2d(reference, layer.weight, padding=1).sum().backward()
     torch.testing.assert_close(maps.grad, reference.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_kernels_take_as_many_channels_at_a_time():
+    assert _convolution.LANES == LANES

@@ -1,4 +1,5 @@
-"""The arithmetic that Python would be too slow for, compiled by numba: EM, draws, and products of packed bits.
+"""The arithmetic that Python would be too slow for, compiled by numba: EM, draws, products of packed bits,
+and the transforms of fast convolutions.
 
 How they come about: a kernel is a function with the types of its arguments in its decorator (`compiling.kernel`). It is
 compiled when its module is first imported, for the widest vectors that the CPU has (`lanes`), and kept beside its

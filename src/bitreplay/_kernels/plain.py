@@ -6,6 +6,7 @@
 `draw`        pseudo-exemplars (`sampler`)
 `convolve`    a binary convolution: XNOR and count (`layers`)
 `add_rows`    the gradient of a table of which rows were summed (`rows`)
+`change`      a small matrix along both axes of small arrays (`winograd`): of kernels, maps of 2x2, and tiles
 ============  =====================================================================================
 """
 
@@ -19,6 +20,20 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Bits = npt.NDArray[np.bool_]
+
+# Winograd's F(4x4, 3x3) for the points 0, 1, -1, 2, -2 and infinity (Lavin & Gray 2016): tiles of six inputs along an
+# axis into the domain, B^T, and four outputs out of it, A^T.
+INTO_DOMAIN = np.array(
+    [
+        [4, 0, -5, 0, 1, 0],
+        [0, -4, -4, 1, 1, 0],
+        [0, 4, -4, -1, 1, 0],
+        [0, -2, -1, 2, 1, 0],
+        [0, 2, -1, -2, 1, 0],
+        [0, 4, 0, -5, 0, 1],
+    ]
+)
+OUT_OF_DOMAIN = np.array([[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]])
 
 
 def product(bits: Bits, weights: npt.NDArray[Any]) -> Floats:
@@ -101,3 +116,8 @@ def add_rows(table: Floats, rows: npt.NDArray[np.int64], values: Floats) -> Floa
     for numbers, value in zip(rows, values, strict=True):
         np.add.at(added, numbers, value)
     return added
+
+
+def change(arrays: npt.NDArray[Any], matrix: npt.NDArray[Any]) -> Floats:
+    """M a M^T of arrays (N, size, size, channels), as (after, after, N, channels)."""
+    return np.asarray(np.einsum("iy,nyxc,jx->ijnc", matrix, arrays.astype(np.float64), matrix))

@@ -19,13 +19,11 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from bitreplay._kernels.lanes import LANES
-
 TILE, DOMAIN = 4, 36  # outputs of a Winograd tile along an axis; numbers that stand for the tile
 MOST_WASTE = 1.5  # ours: outputs of all tiles over those of the map; at 16/9 torch is as fast
 CHUNK = 2**19  # ours: floats in the domain at a time, 2 MB, which the caches of a core still hold,
 FEWEST = 128  # but as many tiles as make good matrix products with kernels of many channels
-WORK_ROWS = 72  # room of a kernel
+LANES, WORK_ROWS = 8, 72  # channels that a kernel takes at a time, and rows to work in; importing it loads a compiler
 
 Floats = npt.NDArray[np.float32]
 
