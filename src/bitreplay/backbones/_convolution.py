@@ -8,6 +8,7 @@ algorithm needs 36 for sixteen outputs instead of 144. Everything else is torch'
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -124,8 +125,8 @@ def _convolve(maps: torch.Tensor, kernels: torch.Tensor) -> torch.Tensor:
     source, outputs = _channels_last(maps), kernels.shape[2]
     output = source.new_empty(*source.shape[:3], outputs)
     for chunk in _Chunk.all_of(source, outputs):
-        entered = chunk.run(winograd.enter, source)
-        products = torch.bmm(entered, kernels)
+        entered = chunk.run(winograd.enter, source, chunk.room(0, source))
+        products = torch.bmm(entered, kernels, out=chunk.room(1, output))
         chunk.run(winograd.leave, output, products)
     return output.permute(0, 3, 1, 2)
 
@@ -136,7 +137,8 @@ def _weight_gradient(maps: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor
     source, above = _channels_last(maps), _channels_last(gradient)
     total = source.new_zeros(DOMAIN, above.shape[3], source.shape[3])
     for chunk in _Chunk.all_of(source, above.shape[3]):
-        entered, products = chunk.run(winograd.enter, source), chunk.run(winograd.leave_backwards, above)
+        entered = chunk.run(winograd.enter, source, chunk.room(0, source))
+        products = chunk.run(winograd.leave_backwards, above, chunk.room(1, above))
         total.baddbmm_(products.transpose(1, 2), entered)
     return _from_domain(total, KERNELS.T)
 
@@ -155,14 +157,30 @@ class _Chunk:
         at_once = max(FEWEST, CHUNK // (DOMAIN * max(channels, outputs)))
         return (cls(maps, first, min(at_once, count - first)) for first in range(0, count, at_once))
 
-    def run(self, kernel: Callable[..., None], maps: torch.Tensor, domain: torch.Tensor | None = None) -> torch.Tensor:
-        """Run a kernel between maps and the domain, (36, n, channels); a new one, if none is given."""
-        channels = maps.shape[3]
-        domain = maps.new_empty(DOMAIN, self._n, channels) if domain is None else domain
+    def room(self, number: int, maps: torch.Tensor) -> torch.Tensor:
+        """Room for the tiles of such maps in the domain, (36, n, channels); 0 and 1 are two of them.
+
+        It is kept for the next time: new memory has to be cleared by the system, which takes as long as the arithmetic.
+        """
+        size = DOMAIN * self._n * maps.shape[3]
+        if _kept.rooms[number].numel() < size:
+            _kept.rooms[number] = torch.empty(size)
+        return _kept.rooms[number][:size].view(DOMAIN, self._n, -1)
+
+    def run(self, kernel: Callable[..., None], maps: torch.Tensor, domain: torch.Tensor) -> torch.Tensor:
+        """Run a kernel between maps and the domain; returns the latter."""
         rows, room = _rows(maps), _rows(domain)
-        fixed = (*self._size, channels // LANES, self._first, self._n)
+        fixed = (*self._size, maps.shape[3] // LANES, self._first, self._n)
         _share(self._n, lambda work, begin, end: kernel(rows, room, work, *fixed, begin, end))
         return domain
+
+
+class _Kept(threading.local):
+    def __init__(self) -> None:
+        self.rooms = [torch.empty(0), torch.empty(0)]
+
+
+_kept = _Kept()
 
 
 def _to_domain(arrays: torch.Tensor, matrix: Floats) -> torch.Tensor:
