@@ -65,15 +65,15 @@ def layer_row(images: int, channels: int, size: int, rounds: int) -> str:
     exact = found(torchs, torch.float64)
     errors = [
         max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found(call, torch.float32), exact, strict=True))
-        for call in (way.apply, torchs)
+        for call in (way, torchs)
     ]
     ours, theirs = alternate(
-        lambda: way.apply(maps, layer.weight).backward(upstream),
+        lambda: way(maps, layer.weight).backward(upstream),
         lambda: torchs(maps, layer.weight).backward(upstream),
         rounds,
     )
     times = f"{1e3 * ours:9.1f} ms{1e3 * theirs:9.1f} ms{theirs / ours:7.2f}x"
-    return f"{name:34}{way.__name__:>12}{times}{errors[0]:10.0e}{errors[1]:10.0e}"
+    return f"{name:34}{way.__name__.removeprefix('apply_'):>12}{times}{errors[0]:10.0e}{errors[1]:10.0e}"
 
 
 def network_row(name: str, width: int, stride: int, images: int, size: int, rounds: int) -> str:

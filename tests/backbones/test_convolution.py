@@ -1,14 +1,19 @@
 """The 3x3 convolution in its three ways, against torch's in double precision."""
 
-import itertools
-
 import pytest
 import torch
 from torch import nn
 
 from bitreplay._kernels.lanes import LANES
 from bitreplay.backbones import _convolution
-from bitreplay.backbones._convolution import Convolution3x3, Karatsuba, Winograd
+from bitreplay.backbones._convolution import (
+    Convolution3x3,
+    Karatsuba,
+    Winograd,
+    apply_karatsuba,
+    apply_winograd,
+    dense_2x2,
+)
 
 
 def draw(*shape, seed=0):
@@ -40,49 +45,71 @@ def test_tiles_give_the_convolution_and_its_gradients(size, inputs, outputs):
     assert_is_the_convolution(Winograd.apply, draw(3, inputs, *size), draw(outputs, inputs, 3, 3, seed=1), 1e-4)
 
 
+@pytest.mark.parametrize("convolve", [apply_karatsuba, dense_2x2])
 @pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
-def test_2x2_maps_give_the_convolution_and_its_gradients(inputs, outputs):
-    assert_is_the_convolution(Karatsuba.apply, draw(5, inputs, 2, 2), draw(outputs, inputs, 3, 3, seed=1), 1e-5)
+def test_2x2_maps_give_the_convolution_and_its_gradients(convolve, inputs, outputs):
+    assert_is_the_convolution(convolve, draw(5, inputs, 2, 2), draw(outputs, inputs, 3, 3, seed=1), 1e-5)
 
 
-def test_chunks_and_threads_change_no_more_than_rounding(monkeypatch):
-    maps, weight, upstream = draw(5, 16, 9, 12), draw(8, 16, 3, 3, seed=1), draw(5, 8, 9, 12, seed=2)
-    before, found = torch.get_num_threads(), []
-    for threads, fewest in itertools.product((1, 2, 3), (128, 7)):
-        torch.set_num_threads(threads)
-        monkeypatch.setattr(_convolution, "CHUNK", 1)
-        monkeypatch.setattr(_convolution, "FEWEST", fewest)
-        found.append(with_gradients(Winograd.apply, maps, weight, upstream))
+def test_chunks_change_no_more_than_rounding(monkeypatch):
+    given = draw(5, 16, 9, 12), draw(8, 16, 3, 3, seed=1), draw(5, 8, 9, 12, seed=2)
+    at_once = with_gradients(Winograd.apply, *given)
+    monkeypatch.setattr(_convolution, "CHUNK", 1)
+    monkeypatch.setattr(_convolution, "FEWEST", 7)
+    torch.testing.assert_close(with_gradients(Winograd.apply, *given), at_once, rtol=1e-4, atol=1e-4)
+
+
+def test_the_gradient_of_one_call_survives_the_next():
+    maps, weight = draw(2, 8, 8, 8), draw(8, 8, 3, 3, seed=1)
+    first = with_gradients(Winograd.apply, maps, weight, draw(2, 8, 8, 8, seed=2))
+    copies = [value.clone() for value in first]
+    with_gradients(Winograd.apply, 3 * maps, weight, draw(2, 8, 8, 8, seed=3))  # in the same room
+    assert all(torch.equal(mine, copy) for mine, copy in zip(first, copies, strict=True))
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
     torch.set_num_threads(before)
-    for other in found[1:]:
-        torch.testing.assert_close(other, found[0], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("maps", "outputs", "way"),
+    ("inputs", "outputs", "size", "ways"),  # with one thread, with two
     [
-        ((2, 8, 12, 12), 16, "Winograd"),
-        ((2, 8, 7, 7), 16, "Winograd"),  # 64 outputs computed for 49
-        ((2, 8, 6, 6), 16, None),  # 64 for 36
-        ((2, 8, 2, 2), 16, "Karatsuba"),
-        ((2, 4, 12, 12), 16, None),
-        ((2, 8, 12, 12), 12, None),
-        ((2, 4, 2, 2), 16, None),
+        (64, 64, 12, (apply_winograd, apply_winograd)),
+        (64, 32, 12, (apply_winograd, None)),
+        (64, 24, 12, (None, None)),
+        (36, 64, 12, (None, None)),  # eight channels at a time
+        (64, 36, 12, (None, None)),
+        (64, 64, 7, (apply_winograd, apply_winograd)),  # 64 outputs computed for 49
+        (64, 64, 6, (None, None)),  # 64 for 36
+        (256, 256, 6, (apply_winograd, None)),
+        (256, 256, 1, (None, None)),
+        (8, 8, 2, (apply_karatsuba, apply_karatsuba)),
+        (4, 8, 2, (dense_2x2, dense_2x2)),
     ],
 )
-def test_each_way_is_used_where_it_fits_and_pays(maps, outputs, way):
-    layer = Convolution3x3(maps[1], outputs).train()
-    name = layer(draw(*maps)).grad_fn.name()
-    assert name == (f"{way}Backward" if way else "ConvolutionBackward0")
-    assert layer.double()(draw(*maps).double()).grad_fn.name() == "ConvolutionBackward0"
+def test_each_way_is_used_where_it_fits_and_pays(threads, inputs, outputs, size, ways):
+    layer, maps = Convolution3x3(inputs, outputs).train(), torch.zeros(1, inputs, size, size)
+    at_rest = dense_2x2 if size == 2 else None  # what is used otherwise
+    assert layer._way(maps) is ways[threads - 1]
+    assert layer._way(maps.double()) is at_rest
+    assert layer._way(maps[:0]) is at_rest
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert layer._way(maps) is at_rest
+    assert layer.eval()._way(maps) is at_rest
+    assert Convolution3x3(inputs, outputs, stride=2).train()._way(maps) is None
 
 
-def test_no_images_are_no_error():
-    assert Convolution3x3(8, 16).train()(torch.zeros(0, 8, 12, 12)).shape == (0, 16, 12, 12)
+@pytest.mark.parametrize("size", [2, 12])
+def test_no_images_are_no_error(size):
+    assert Convolution3x3(64, 64).train()(torch.zeros(0, 64, size, size)).shape == (0, 64, size, size)
 
 
 def test_a_layer_uses_tiles_in_training_only():
-    layer, maps = Convolution3x3(8, 8).to(memory_format=torch.channels_last), draw(2, 8, 8, 8)
+    layer, maps = Convolution3x3(64, 64).to(memory_format=torch.channels_last), draw(2, 64, 8, 8)
     exact = nn.functional.conv2d(maps, layer.weight, padding=1)
     trained = layer.train()(maps)
     assert trained.grad_fn.name() == "WinogradBackward"
@@ -91,23 +118,23 @@ def test_a_layer_uses_tiles_in_training_only():
     assert torch.equal(layer.eval()(maps), exact)
 
 
-def test_a_layer_of_stride_2_and_one_under_autocast_are_torchs():
-    maps = draw(2, 8, 8, 8)
-    strided = Convolution3x3(8, 8, stride=2).train()
-    assert torch.equal(strided(maps), nn.functional.conv2d(maps, strided.weight, padding=1, stride=2))
-    layer = Convolution3x3(8, 8).train()
-    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=True):
-        assert "Winograd" not in layer(maps.requires_grad_()).grad_fn.name()
-
-
-def test_a_frozen_layer_passes_gradients_on_and_has_none():
-    layer = Convolution3x3(8, 8).train().requires_grad_(False)
-    maps = draw(2, 8, 8, 8).requires_grad_()
+@pytest.mark.parametrize("size", [2, 8])
+def test_a_frozen_layer_passes_gradients_on_and_has_none(size):
+    layer = Convolution3x3(64, 64).train().requires_grad_(False)
+    maps, reference = (draw(2, 64, size, size).requires_grad_() for _ in range(2))
     layer(maps).sum().backward()
     assert layer.weight.grad is None
-    reference = draw(2, 8, 8, 8).requires_grad_()
     nn.functional.conv2d(reference, layer.weight, padding=1).sum().backward()
     torch.testing.assert_close(maps.grad, reference.grad, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [2, 8])
+def test_a_layer_whose_input_needs_no_gradient_learns(size):
+    layer, maps = Convolution3x3(64, 64).train(), draw(2, 64, size, size)
+    layer(maps).sum().backward()
+    weight = layer.weight.detach().requires_grad_()
+    nn.functional.conv2d(maps, weight, padding=1).sum().backward()
+    torch.testing.assert_close(layer.weight.grad, weight.grad, rtol=1e-4, atol=1e-3)
 
 
 def test_kernels_take_as_many_channels_at_a_time():

@@ -17,7 +17,8 @@ from bitreplay._kernels.lanes import add, load, scale, store, zeros
 
 TILE = 4  # outputs of a tile along each axis
 DOMAIN = TILE + 2  # its elements along each axis
-_SIGNATURE = f"void({', '.join(['float32[:,::1]'] * 3 + ['int64'] * 7)})"
+_ROWS, _NUMBERS = ", ".join(["float32[:,::1]"] * 3), ", ".join(["int64"] * 5)
+_SIGNATURE = f"void({_ROWS}, {_NUMBERS})"
 
 
 @inlined
@@ -89,12 +90,9 @@ def _leave_backwards(source, target, first, step, to, to_step):
 
 
 @kernel(_SIGNATURE)
-def enter(maps, room, work, height, width, blocks, first, n, begin, end):
-    """B^T d B of tiles `begin` to `end` of the `n` in `room`, whose first is tile `first` of the inputs.
-
-    `work` has 72 rows.
-    """
-    for t in range(begin, end):
+def enter(maps, room, work, height, width, blocks, first, n):
+    """B^T d B of `n` tiles of the inputs, from tile `first` on, into `room`; `work` has 72 rows."""
+    for t in range(n):
         image, top, left = _corner(first + t, height, width)
         inside = top > 0 and left > 0 and top + TILE < height and left + TILE < width
         corner = ((image * height + top - 1) * width + left - 1) * blocks
@@ -111,9 +109,9 @@ def enter(maps, room, work, height, width, blocks, first, n, begin, end):
 
 
 @kernel(_SIGNATURE)
-def leave(maps, room, work, height, width, blocks, first, n, begin, end):
-    """A^T m A of the same tiles in `room`, as outputs into the maps."""
-    for t in range(begin, end):
+def leave(maps, room, work, height, width, blocks, first, n):
+    """A^T m A of these tiles in `room`, as outputs into the maps."""
+    for t in range(n):
         image, top, left = _corner(first + t, height, width)
         for block in range(blocks):
             for x in range(DOMAIN):
@@ -126,9 +124,9 @@ def leave(maps, room, work, height, width, blocks, first, n, begin, end):
 
 
 @kernel(_SIGNATURE)
-def leave_backwards(maps, room, work, height, width, blocks, first, n, begin, end):
-    """A g A^T of the same tiles of the gradients of outputs, into `room`: what the weights' gradient needs of them."""
-    for t in range(begin, end):
+def leave_backwards(maps, room, work, height, width, blocks, first, n):
+    """A g A^T of these tiles of the gradients of outputs, into `room`: what the weights' gradient needs of them."""
+    for t in range(n):
         image, top, left = _corner(first + t, height, width)
         for block in range(blocks):
             _copy(maps, work, image, top, left, TILE, height, width, blocks, block)
@@ -138,18 +136,16 @@ def leave_backwards(maps, room, work, height, width, blocks, first, n, begin, en
                 _leave_backwards(work, room, 36 + TILE * y, 1, (DOMAIN * y * n + t) * blocks + block, n * blocks)
 
 
-@kernel(
-    "void(float32[:,::1], float32[:,::1], float32[:,::1], float32[:,::1], int64, int64, int64, int64, int64, int64)"
-)
-def change(source, target, matrix, work, step, stride, to_step, to_stride, begin, end):
-    """M s M^T of small square arrays s, for eight channels at a time, of those from `begin` to `end` along one axis.
+@kernel(f"void({_ROWS}, float32[:,::1], {_NUMBERS})")
+def change(source, target, matrix, work, step, stride, to_step, to_stride, count):
+    """M s M^T of `count` small square arrays s of some channels.
 
     Element e of array a, channels c is row ``step * e + stride * a + c`` of `source`, and so on of `target`. The
     smaller of `step` and `stride` is the number of rows that all channels have.
     """
     after, before = matrix.shape
     blocks = min(step, stride)
-    for a in range(begin, end):
+    for a in range(count):
         for block in range(blocks):
             origin, goal = stride * a + block, to_stride * a + block
             for i in range(after):

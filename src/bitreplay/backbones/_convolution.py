@@ -1,7 +1,7 @@
 """The 3x3 convolution of a ResNet, in the way that takes the fewest products on a CPU.
 
-A ResNet spends nearly all of its training in these. Where maps are 2x2, Karatsuba's trick needs nine matrix products
-over the channels instead of the sixteen of a dense matrix. Where tiles of 4x4 outputs cover the maps well, Winograd's
+A ResNet spends nearly all of its training in these. Where maps are 2x2, Karatsuba's trick needs nine products over
+the channels instead of the sixteen of a dense matrix. Where tiles of 4x4 outputs cover the maps well, Winograd's
 algorithm needs 36 for sixteen outputs instead of 144. Everything else is torch's. All agree up to rounding;
 `benchmarks/convolution.py` measures what each is worth.
 """
@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,9 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 TILE, DOMAIN = 4, 36  # outputs of a Winograd tile along an axis; numbers that stand for the tile
-MOST_WASTE = 1.5  # ours: outputs of all tiles over those of the map; at 16/9 torch is as fast
+# Ours: where tiles pay (results/choices/convolution.txt). Waste is the outputs of all tiles over those of the map.
+FEW_CHANNELS, LITTLE_WASTE = 32, 1.5  # for every thread that torch has; our transforms have one
+MANY_CHANNELS, MOST_WASTE = 256, 2.0  # with one thread
 CHUNK = 2**19  # ours: floats in the domain at a time, 2 MB, which the caches of a core still hold,
 FEWEST = 128  # but as many tiles as make good matrix products with kernels of many channels
 LANES, WORK_ROWS = 8, 72  # channels that a kernel takes at a time, and rows to work in; importing it loads a compiler
@@ -58,22 +58,59 @@ class Convolution3x3(nn.Conv2d):
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """The convolution."""
         way = self._way(input)
-        return super().forward(input) if way is None else way.apply(input, self.weight)
+        return super().forward(input) if way is None else way(input, self.weight)
 
-    def _way(self, maps: torch.Tensor) -> Any:
-        """What computes it, if not torch. A network that only runs gives what it always gave, to the last digit."""
-        if not self.training or self.stride != (1, 1) or maps.device.type != "cpu" or torch.is_autocast_enabled("cpu"):
-            return None
-        if any(n % LANES for n in self.weight.shape[:2]) or {maps.dtype, self.weight.dtype} != {torch.float32}:
+    def _way(self, maps: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor] | None:
+        """What computes it, if not torch.
+
+        A network that only runs gives what it always gave, to the last digit, and can be exported.
+        """
+        if self.stride != (1, 1) or maps.device.type != "cpu":
             return None
         height, width = maps.shape[2:]
-        if (height, width) == (2, 2):
-            return Karatsuba
-        return Winograd if 0 < TILE**2 * _tiles(height, width) <= MOST_WASTE * height * width else None
+        can_be_dense = (height, width) == (2, 2)
+        if not self.training or not self._suits_kernels(maps):
+            return dense_2x2 if can_be_dense else None
+        if can_be_dense:
+            return apply_karatsuba
+        return apply_winograd if _tiles_pay(height, width, min(self.weight.shape[:2])) else None
+
+    def _suits_kernels(self, maps: torch.Tensor) -> bool:
+        whole = not any(n % LANES for n in self.weight.shape[:2])
+        plain = {maps.dtype, self.weight.dtype} == {torch.float32} and not torch.is_autocast_enabled("cpu")
+        return whole and plain and len(maps) > 0
+
+
+def _tiles_pay(height: int, width: int, channels: int) -> bool:
+    waste, threads = TILE**2 * _tiles(height, width) / (height * width), torch.get_num_threads()
+    if waste <= LITTLE_WASTE:
+        return channels >= FEW_CHANNELS * threads
+    return waste <= MOST_WASTE and channels >= MANY_CHANNELS and threads == 1
+
+
+def dense_2x2(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """The convolution of maps of 2x2, where every output sees every input, as one matrix product."""
+    # The output at (row, column) sees the whole map through a 2x2 window of the kernel.
+    windows = [weight[:, :, 1 - row : 3 - row, 1 - column : 3 - column] for row in (0, 1) for column in (0, 1)]
+    matrix = torch.stack(windows).flatten(2).flatten(0, 1)  # (4 outputs * channels, channels * 4 inputs)
+    output = nn.functional.linear(maps.flatten(1), matrix)
+    return output.view(len(maps), 2, 2, len(weight)).permute(0, 3, 1, 2)
+
+
+def apply_karatsuba(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """The same in nine products instead of sixteen."""
+    output: torch.Tensor = Karatsuba.apply(maps, weight)
+    return output
+
+
+def apply_winograd(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """The convolution of larger maps, in tiles."""
+    output: torch.Tensor = Winograd.apply(maps, weight)
+    return output
 
 
 class Karatsuba(torch.autograd.Function):
-    """The convolution of maps of 2x2, where every output sees every input."""
+    """The convolution of maps of 2x2, with its gradients."""
 
     @staticmethod
     def forward(ctx: Any, maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -97,7 +134,7 @@ class Karatsuba(torch.autograd.Function):
 
 
 class Winograd(torch.autograd.Function):
-    """The convolution of larger maps, in tiles; they are taken to the domain again for the gradient of the weights."""
+    """The convolution in tiles, with its gradients; they are taken to the domain again for the gradient of the weights."""
 
     @staticmethod
     def forward(ctx: Any, maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -171,7 +208,7 @@ class _Chunk:
         """Run a kernel between maps and the domain; returns the latter."""
         rows, room = _rows(maps), _rows(domain)
         fixed = (*self._size, maps.shape[3] // LANES, self._first, self._n)
-        _share(self._n, lambda work, begin, end: kernel(rows, room, work, *fixed, begin, end))
+        kernel(rows, room, _work(), *fixed)
         return domain
 
 
@@ -206,19 +243,12 @@ def _change(
     from bitreplay._kernels import winograd
 
     rows, to_rows, whole = _rows(source), _rows(target), np.ascontiguousarray(matrix)
-    _share(count, lambda work, begin, end: winograd.change(rows, to_rows, whole, work, *layout, begin, end))
+    winograd.change(rows, to_rows, whole, _work(), *layout, count)
 
 
-def _share(n: int, part: Callable[[Floats, int, int], None]) -> None:
-    """Do `n` things, from the first to the last, with as many threads as torch uses."""
-    threads = torch.get_num_threads()
-    ends = [n * i // threads for i in range(threads + 1)]
-    parts = [(np.empty((WORK_ROWS, LANES), np.float32), *bounds) for bounds in pairwise(ends)]
-    if threads == 1:
-        part(*parts[0])
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda given: part(*given), parts))
+def _work() -> Floats:
+    """Room of a kernel."""
+    return np.empty((WORK_ROWS, LANES), np.float32)
 
 
 def _tiles(height: int, width: int) -> int:
