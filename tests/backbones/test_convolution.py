@@ -10,8 +10,6 @@ from bitreplay.backbones._convolution import (
     Convolution3x3,
     Karatsuba,
     Winograd,
-    apply_karatsuba,
-    apply_winograd,
     dense_2x2,
 )
 
@@ -45,7 +43,7 @@ def test_tiles_give_the_convolution_and_its_gradients(size, inputs, outputs):
     assert_is_the_convolution(Winograd.apply, draw(3, inputs, *size), draw(outputs, inputs, 3, 3, seed=1), 1e-4)
 
 
-@pytest.mark.parametrize("convolve", [apply_karatsuba, dense_2x2])
+@pytest.mark.parametrize("convolve", [Karatsuba.apply, dense_2x2])
 @pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
 def test_2x2_maps_give_the_convolution_and_its_gradients(convolve, inputs, outputs):
     assert_is_the_convolution(convolve, draw(5, inputs, 2, 2), draw(outputs, inputs, 3, 3, seed=1), 1e-5)
@@ -78,23 +76,23 @@ def threads(request):
 @pytest.mark.parametrize(
     ("inputs", "outputs", "size", "ways"),  # with one thread, with two
     [
-        (64, 64, 12, (apply_winograd, apply_winograd)),
-        (64, 32, 12, (apply_winograd, None)),
+        (64, 64, 12, (Winograd.apply, Winograd.apply)),
+        (64, 32, 12, (Winograd.apply, None)),
         (64, 24, 12, (None, None)),
         (36, 64, 12, (None, None)),  # eight channels at a time
         (64, 36, 12, (None, None)),
-        (64, 64, 7, (apply_winograd, apply_winograd)),  # 64 outputs computed for 49
+        (64, 64, 7, (Winograd.apply, Winograd.apply)),  # 64 outputs computed for 49
         (64, 64, 6, (None, None)),  # 64 for 36
-        (256, 256, 6, (apply_winograd, None)),
+        (256, 256, 6, (Winograd.apply, None)),
         (256, 256, 1, (None, None)),
-        (8, 8, 2, (apply_karatsuba, apply_karatsuba)),
+        (8, 8, 2, (Karatsuba.apply, Karatsuba.apply)),
         (4, 8, 2, (dense_2x2, dense_2x2)),
     ],
 )
 def test_each_way_is_used_where_it_fits_and_pays(threads, inputs, outputs, size, ways):
     layer, maps = Convolution3x3(inputs, outputs).train(), torch.zeros(1, inputs, size, size)
     at_rest = dense_2x2 if size == 2 else None  # what is used otherwise
-    assert layer._way(maps) is ways[threads - 1]
+    assert layer._way(maps) == ways[threads - 1]
     assert layer._way(maps.double()) is at_rest
     assert layer._way(maps[:0]) is at_rest
     with torch.autocast("cpu", dtype=torch.bfloat16):

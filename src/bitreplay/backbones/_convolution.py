@@ -72,8 +72,8 @@ class Convolution3x3(nn.Conv2d):
         if not self.training or not self._suits_kernels(maps):
             return dense_2x2 if can_be_dense else None
         if can_be_dense:
-            return apply_karatsuba
-        return apply_winograd if _tiles_pay(height, width, min(self.weight.shape[:2])) else None
+            return Karatsuba.apply
+        return Winograd.apply if _tiles_pay(height, width, min(self.weight.shape[:2])) else None
 
     def _suits_kernels(self, maps: torch.Tensor) -> bool:
         whole = not any(n % LANES for n in self.weight.shape[:2])
@@ -97,20 +97,8 @@ def dense_2x2(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return output.view(len(maps), 2, 2, len(weight)).permute(0, 3, 1, 2)
 
 
-def apply_karatsuba(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """The same in nine products instead of sixteen."""
-    output: torch.Tensor = Karatsuba.apply(maps, weight)
-    return output
-
-
-def apply_winograd(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """The convolution of larger maps, in tiles."""
-    output: torch.Tensor = Winograd.apply(maps, weight)
-    return output
-
-
 class Karatsuba(torch.autograd.Function):
-    """The convolution of maps of 2x2, with its gradients."""
+    """The same in nine products instead of sixteen, with its gradients."""
 
     @staticmethod
     def forward(ctx: Any, maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -134,7 +122,7 @@ class Karatsuba(torch.autograd.Function):
 
 
 class Winograd(torch.autograd.Function):
-    """The convolution in tiles, with its gradients; they are taken to the domain again for the gradient of the weights."""
+    """The convolution of larger maps in tiles, with its gradients."""
 
     @staticmethod
     def forward(ctx: Any, maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
