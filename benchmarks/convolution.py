@@ -73,7 +73,7 @@ def layer_row(images: int, channels: int, size: int, rounds: int) -> str:
         rounds,
     )
     times = f"{1e3 * ours:9.1f} ms{1e3 * theirs:9.1f} ms{theirs / ours:7.2f}x"
-    return f"{name:34}{way.__qualname__.partition('.')[0]:>12}{times}{errors[0]:10.0e}{errors[1]:10.0e}"
+    return f"{name:34}{way.__self__.__name__:>12}{times}{errors[0]:10.0e}{errors[1]:10.0e}"
 
 
 def network_row(name: str, width: int, stride: int, images: int, size: int, rounds: int) -> str:

@@ -1,17 +1,25 @@
-"""The 3x3 convolution in its three ways, against torch's in double precision."""
+"""Which way a 3x3 convolution takes, and that everything torch does with a network still works whichever it is."""
+
+import copy
 
 import pytest
 import torch
 from torch import nn
 
-from bitreplay._kernels.lanes import LANES
-from bitreplay.backbones import _convolution
-from bitreplay.backbones._convolution import (
-    Convolution3x3,
-    Karatsuba,
-    Winograd,
-    dense_2x2,
-)
+from bitreplay.backbones import ResNet
+from bitreplay.backbones._convolution import Convolution3x3, dense_2x2
+from bitreplay.backbones._fast_convolution import Karatsuba, Winograd
+from bitreplay.backbones._resnet import BasicBlock
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.fixture
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def draw(*shape, seed=0):
@@ -19,58 +27,8 @@ def draw(*shape, seed=0):
     return torch.randn(*shape, generator=generator).to(memory_format=torch.channels_last)
 
 
-def with_gradients(convolve, maps, weight, upstream):
-    maps, weight = maps.detach().requires_grad_(), weight.detach().requires_grad_()
-    output = convolve(maps, weight)
-    return output.detach(), *torch.autograd.grad(output, (maps, weight), upstream)
-
-
-def assert_is_the_convolution(convolve, maps, weight, tolerance):
-    upstream = draw(len(maps), len(weight), *maps.shape[2:], seed=2)
-    found = with_gradients(convolve, maps, weight, upstream)
-    exact = with_gradients(
-        lambda x, w: nn.functional.conv2d(x, w, padding=1), maps.double(), weight.double(), upstream.double()
-    )
-    for mine, true in zip(found, exact, strict=True):
-        assert mine.dtype == maps.dtype
-        assert mine.shape == true.shape
-        assert float((mine - true).abs().max() / true.abs().max()) < tolerance
-
-
-@pytest.mark.parametrize("size", [(1, 1), (3, 9), (4, 4), (5, 8), (7, 7), (12, 12), (32, 6)])
-@pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
-def test_tiles_give_the_convolution_and_its_gradients(size, inputs, outputs):
-    assert_is_the_convolution(Winograd.apply, draw(3, inputs, *size), draw(outputs, inputs, 3, 3, seed=1), 1e-4)
-
-
-@pytest.mark.parametrize("convolve", [Karatsuba.apply, dense_2x2])
-@pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
-def test_2x2_maps_give_the_convolution_and_its_gradients(convolve, inputs, outputs):
-    assert_is_the_convolution(convolve, draw(5, inputs, 2, 2), draw(outputs, inputs, 3, 3, seed=1), 1e-5)
-
-
-def test_chunks_change_no_more_than_rounding(monkeypatch):
-    given = draw(5, 16, 9, 12), draw(8, 16, 3, 3, seed=1), draw(5, 8, 9, 12, seed=2)
-    at_once = with_gradients(Winograd.apply, *given)
-    monkeypatch.setattr(_convolution, "CHUNK", 1)
-    monkeypatch.setattr(_convolution, "FEWEST", 7)
-    torch.testing.assert_close(with_gradients(Winograd.apply, *given), at_once, rtol=1e-4, atol=1e-4)
-
-
-def test_the_gradient_of_one_call_survives_the_next():
-    maps, weight = draw(2, 8, 8, 8), draw(8, 8, 3, 3, seed=1)
-    first = with_gradients(Winograd.apply, maps, weight, draw(2, 8, 8, 8, seed=2))
-    copies = [value.clone() for value in first]
-    with_gradients(Winograd.apply, 3 * maps, weight, draw(2, 8, 8, 8, seed=3))  # in the same room
-    assert all(torch.equal(mine, copy) for mine, copy in zip(first, copies, strict=True))
-
-
-@pytest.fixture(params=[1, 2])
-def threads(request):
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield request.param
-    torch.set_num_threads(before)
+def convolved(maps, weight):
+    return nn.functional.conv2d(maps, weight, padding=1)
 
 
 @pytest.mark.parametrize(
@@ -89,51 +47,114 @@ def threads(request):
         (4, 8, 2, (dense_2x2, dense_2x2)),
     ],
 )
-def test_each_way_is_used_where_it_fits_and_pays(threads, inputs, outputs, size, ways):
+def test_each_way_is_used_where_it_fits_and_pays(inputs, outputs, size, ways):
     layer, maps = Convolution3x3(inputs, outputs).train(), torch.zeros(1, inputs, size, size)
     at_rest = dense_2x2 if size == 2 else None  # what is used otherwise
-    assert layer._way(maps) == ways[threads - 1]
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        assert layer._way(maps) == ways[threads - 1]
     assert layer._way(maps.double()) is at_rest
-    assert layer._way(maps[:0]) is at_rest
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert layer._way(maps) is at_rest
     assert layer.eval()._way(maps) is at_rest
-    assert Convolution3x3(inputs, outputs, stride=2).train()._way(maps) is None
+    layer.train()
+    assert layer._way(maps.to("meta")) is None
+    assert layer._way(maps[:0]) is None
+    assert layer._way(maps[0]) is None
 
 
-@pytest.mark.parametrize("size", [2, 12])
-def test_no_images_are_no_error(size):
-    assert Convolution3x3(64, 64).train()(torch.zeros(0, 64, size, size)).shape == (0, 64, size, size)
+@pytest.mark.parametrize("size", [2, 8])
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stride": (2, 2)},
+        {"padding": (2, 2)},
+        {"dilation": (2, 2)},
+        {"dilation": (2, 2), "padding": (2, 2)},
+        {"bias": nn.Parameter(torch.ones(64))},
+        {"padding_mode": "circular", "_reversed_padding_repeated_twice": [1] * 4},
+    ],
+)
+def test_a_layer_that_was_changed_does_as_it_is_told(size, changed):
+    layer, maps = Convolution3x3(64, 64).train(), draw(2, 64, size, size)
+    for name, value in changed.items():
+        setattr(layer, name, value)
+    assert torch.equal(layer(maps), nn.Conv2d.forward(layer, maps))
 
 
-def test_a_layer_uses_tiles_in_training_only():
+@pytest.mark.parametrize("size", [2, 8])
+def test_a_single_image_and_none_are_no_error(size):
+    layer = Convolution3x3(64, 64).train()
+    assert layer(torch.zeros(64, size, size)).shape == (64, size, size)
+    assert layer(torch.zeros(0, 64, size, size)).shape == (0, 64, size, size)
+
+
+def test_a_layer_at_rest_gives_torchs_numbers():
     layer, maps = Convolution3x3(64, 64).to(memory_format=torch.channels_last), draw(2, 64, 8, 8)
-    exact = nn.functional.conv2d(maps, layer.weight, padding=1)
-    trained = layer.train()(maps)
-    assert trained.grad_fn.name() == "WinogradBackward"
-    assert not torch.equal(trained, exact)
-    torch.testing.assert_close(trained, exact, rtol=1e-4, atol=1e-4)
+    exact = convolved(maps, layer.weight)
+    assert not torch.equal(layer.train()(maps), exact)
+    torch.testing.assert_close(layer(maps), exact, rtol=1e-4, atol=1e-4)
     assert torch.equal(layer.eval()(maps), exact)
 
 
 @pytest.mark.parametrize("size", [2, 8])
-def test_a_frozen_layer_passes_gradients_on_and_has_none(size):
-    layer = Convolution3x3(64, 64).train().requires_grad_(False)
-    maps, reference = (draw(2, 64, size, size).requires_grad_() for _ in range(2))
-    layer(maps).sum().backward()
-    assert layer.weight.grad is None
-    nn.functional.conv2d(reference, layer.weight, padding=1).sum().backward()
-    torch.testing.assert_close(maps.grad, reference.grad, rtol=1e-4, atol=1e-4)
+def test_outputs_may_be_changed_in_place(size):
+    layer, maps = Convolution3x3(64, 64).train(), draw(2, 64, size, size)
+    torch.relu_(layer(maps)).sum().backward()
+    weight = layer.weight.detach().requires_grad_()
+    torch.relu(convolved(maps, weight)).sum().backward()
+    torch.testing.assert_close(layer.weight.grad, weight.grad, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("size", [2, 8])
-def test_a_layer_whose_input_needs_no_gradient_learns(size):
+def test_a_gradient_can_be_differentiated_again(size):
+    layer, weight = Convolution3x3(64, 64).train(), draw(64, 64, 3, 3, seed=1)
+    layer.weight = nn.Parameter(weight)
+    penalties = []
+    for convolve in (layer, lambda maps: convolved(maps, layer.weight)):
+        maps = draw(2, 64, size, size).requires_grad_()
+        (gradient,) = torch.autograd.grad(convolve(maps).square().sum(), maps, create_graph=True)
+        penalties.append(torch.autograd.grad(gradient.square().sum(), layer.weight)[0])
+    assert float((penalties[0] - penalties[1]).abs().max() / penalties[1].abs().max()) < 1e-4
+
+
+@pytest.mark.parametrize("size", [2, 8])
+def test_a_gradient_may_be_computed_under_autocast(size):
     layer, maps = Convolution3x3(64, 64).train(), draw(2, 64, size, size)
-    layer(maps).sum().backward()
-    weight = layer.weight.detach().requires_grad_()
-    nn.functional.conv2d(maps, weight, padding=1).sum().backward()
-    torch.testing.assert_close(layer.weight.grad, weight.grad, rtol=1e-4, atol=1e-3)
+    output = layer(maps)
+    (outside,) = torch.autograd.grad(output.sum(), layer.weight, retain_graph=True)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        (inside,) = torch.autograd.grad(output, layer.weight, torch.ones_like(output))
+    torch.testing.assert_close(inside, outside)
 
 
-def test_kernels_take_as_many_channels_at_a_time():
-    assert _convolution.LANES == LANES
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning")  # torch's own use of it
+@pytest.mark.parametrize("size", [2, 8])
+def test_torchs_transforms_see_through_a_layer(size):
+    layer, maps = Convolution3x3(64, 64).train(), draw(2, 64, size, size)
+    weight, tangent = layer.weight.detach(), draw(2, 64, size, size, seed=1)
+    _, moved = torch.func.jvp(layer, (maps,), (tangent,))
+    torch.testing.assert_close(moved, convolved(tangent, weight), rtol=1e-4, atol=1e-4)
+    each = torch.func.vmap(lambda image: layer(image[None])[0])(maps)
+    torch.testing.assert_close(each, convolved(maps, weight), rtol=1e-4, atol=1e-4)
+    exported = torch.export.export(layer, (maps,)).module()
+    torch.testing.assert_close(exported(maps), convolved(maps, weight), rtol=1e-4, atol=1e-4)
+
+
+def test_a_network_trains_as_with_torchs_convolutions(monkeypatch):
+    network = ResNet(width=32, stem_stride=1).to(memory_format=torch.channels_last).train()
+    plain, pixels = copy.deepcopy(network), draw(8, 3, 16, 16)  # maps of 16, 8, 4 and 2
+    network(pixels).square().sum().backward()
+    monkeypatch.setattr(Convolution3x3, "_way", lambda self, maps: None)
+    plain(pixels).square().sum().backward()
+    for (name, mine), theirs in zip(network.named_parameters(), plain.parameters(), strict=True):
+        error = (mine.grad - theirs.grad).norm() / theirs.grad.norm()
+        assert float(error) < 1e-2, name  # a ReLU may flip
+        assert mine.grad.stride() == theirs.grad.stride(), name
+
+
+def test_a_block_without_normalisation_trains():
+    block = BasicBlock(64, 64, 1)
+    block.bn1 = nn.Identity()
+    block.train()(draw(2, 64, 8, 8)).sum().backward()
+    assert block.conv1.weight.grad.abs().sum() > 0

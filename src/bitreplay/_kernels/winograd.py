@@ -3,7 +3,7 @@
 And `change`, a transform by any small matrix along both axes, for kernels and for maps of 2x2.
 
 A 3x3 convolution takes nine products per output; in this domain it takes 36 for a tile of 4x4 outputs, a quarter. The
-products themselves are matrix products over the channels, 36 of them, and are torch's (`backbones._convolution`).
+products themselves are matrix products over the channels, 36 of them, and are torch's (`backbones._fast_convolution`).
 
 Maps lie channels last, in rows of eight channels. Tile t covers outputs 4y to 4y + 3 and 4x to 4x + 3 of an image, and
 one more input on each side; what lies outside of a map is 0. In the domain, row ((6 i + j) n + t) of `room` holds
@@ -16,7 +16,8 @@ from bitreplay._kernels.compiling import inlined, kernel
 from bitreplay._kernels.lanes import add, load, scale, store, zeros
 
 TILE = 4  # outputs of a tile along each axis
-DOMAIN = TILE + 2  # its elements along each axis
+SIDE = TILE + 2  # its elements along each axis in the domain
+WORK_ROWS = 2 * SIDE**2  # of eight floats each: a tile, and what becomes of it along one axis
 _ROWS, _NUMBERS = ", ".join(["float32[:,::1]"] * 3), ", ".join(["int64"] * 5)
 _SIGNATURE = f"void({_ROWS}, {_NUMBERS})"
 
@@ -91,21 +92,21 @@ def _leave_backwards(source, target, first, step, to, to_step):
 
 @kernel(_SIGNATURE)
 def enter(maps, room, work, height, width, blocks, first, n):
-    """B^T d B of `n` tiles of the inputs, from tile `first` on, into `room`; `work` has 72 rows."""
+    """B^T d B of `n` tiles of the inputs, from tile `first` on, into `room`; `work` has `WORK_ROWS`."""
     for t in range(n):
         image, top, left = _corner(first + t, height, width)
         inside = top > 0 and left > 0 and top + TILE < height and left + TILE < width
         corner = ((image * height + top - 1) * width + left - 1) * blocks
         for block in range(blocks):
             if inside:
-                for x in range(DOMAIN):
-                    _enter(maps, work, corner + x * blocks + block, width * blocks, 36 + x, DOMAIN)
+                for x in range(SIDE):
+                    _enter(maps, work, corner + x * blocks + block, width * blocks, 36 + x, SIDE)
             else:
-                _copy(maps, work, image, top - 1, left - 1, DOMAIN, height, width, blocks, block)
-                for x in range(DOMAIN):
-                    _enter(work, work, x, DOMAIN, 36 + x, DOMAIN)
-            for y in range(DOMAIN):
-                _enter(work, room, 36 + DOMAIN * y, 1, (DOMAIN * y * n + t) * blocks + block, n * blocks)
+                _copy(maps, work, image, top - 1, left - 1, SIDE, height, width, blocks, block)
+                for x in range(SIDE):
+                    _enter(work, work, x, SIDE, 36 + x, SIDE)
+            for y in range(SIDE):
+                _enter(work, room, 36 + SIDE * y, 1, (SIDE * y * n + t) * blocks + block, n * blocks)
 
 
 @kernel(_SIGNATURE)
@@ -114,10 +115,10 @@ def leave(maps, room, work, height, width, blocks, first, n):
     for t in range(n):
         image, top, left = _corner(first + t, height, width)
         for block in range(blocks):
-            for x in range(DOMAIN):
-                _leave(room, work, (x * n + t) * blocks + block, DOMAIN * n * blocks, x, DOMAIN)
+            for x in range(SIDE):
+                _leave(room, work, (x * n + t) * blocks + block, SIDE * n * blocks, x, SIDE)
             for y in range(min(TILE, height - top)):
-                _leave(work, work, DOMAIN * y, 1, 36, 1)
+                _leave(work, work, SIDE * y, 1, 36, 1)
                 row = ((image * height + top + y) * width + left) * blocks + block
                 for x in range(min(TILE, width - left)):
                     store(maps, row + x * blocks, load(work, 36 + x))
@@ -132,19 +133,18 @@ def leave_backwards(maps, room, work, height, width, blocks, first, n):
             _copy(maps, work, image, top, left, TILE, height, width, blocks, block)
             for x in range(TILE):
                 _leave_backwards(work, work, x, TILE, 36 + x, TILE)
-            for y in range(DOMAIN):
-                _leave_backwards(work, room, 36 + TILE * y, 1, (DOMAIN * y * n + t) * blocks + block, n * blocks)
+            for y in range(SIDE):
+                _leave_backwards(work, room, 36 + TILE * y, 1, (SIDE * y * n + t) * blocks + block, n * blocks)
 
 
-@kernel(f"void({_ROWS}, float32[:,::1], {_NUMBERS})")
-def change(source, target, matrix, work, step, stride, to_step, to_stride, count):
+@kernel(f"void({_ROWS}, float32[:,::1], {_NUMBERS}, int64)")
+def change(source, target, matrix, work, step, stride, to_step, to_stride, blocks, count):
     """M s M^T of `count` small square arrays s of some channels.
 
-    Element e of array a, channels c is row ``step * e + stride * a + c`` of `source`, and so on of `target`. The
-    smaller of `step` and `stride` is the number of rows that all channels have.
+    Their channels take `blocks` rows of eight. Block b of element e of array a is row ``step * e + stride * a + b`` of
+    `source`, and so on of `target`.
     """
     after, before = matrix.shape
-    blocks = min(step, stride)
     for a in range(count):
         for block in range(blocks):
             origin, goal = stride * a + block, to_stride * a + block

@@ -1,0 +1,113 @@
+"""Convolutions with fewer products, against torch's in double precision."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import nn
+
+from bitreplay._kernels import winograd
+from bitreplay._kernels.lanes import LANES
+from bitreplay.backbones import _fast_convolution
+from bitreplay.backbones._convolution import dense_2x2
+from bitreplay.backbones._fast_convolution import Karatsuba, Winograd
+
+
+def draw(*shape, seed=0, last=True):
+    drawn = torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return drawn.to(memory_format=torch.channels_last) if last else drawn
+
+
+def with_gradients(convolve, maps, weight, upstream):
+    maps, weight = maps.detach().requires_grad_(), weight.detach().requires_grad_()
+    output = convolve(maps, weight)
+    return output.detach(), *torch.autograd.grad(output, (maps, weight), upstream)
+
+
+def convolved(maps, weight):
+    return nn.functional.conv2d(maps, weight, padding=1)
+
+
+def assert_is_the_convolution(convolve, maps, weight, tolerance):
+    upstream = draw(len(maps), len(weight), *maps.shape[2:], seed=2)
+    found = with_gradients(convolve, maps, weight, upstream)
+    exact = with_gradients(convolved, maps.double(), weight.double(), upstream.double())
+    for mine, true in zip(found, exact, strict=True):
+        assert mine.dtype == maps.dtype
+        assert mine.shape == true.shape
+        assert float((mine - true).abs().max() / true.abs().max()) < tolerance
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 9), (4, 4), (5, 8), (7, 7), (12, 12), (32, 6)])
+@pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
+@pytest.mark.parametrize("last", [True, False])
+def test_tiles_give_the_convolution_and_its_gradients(size, inputs, outputs, last):
+    weight = draw(outputs, inputs, 3, 3, seed=1, last=last)
+    assert_is_the_convolution(Winograd.apply, draw(3, inputs, *size, last=last), weight, 2e-5)
+
+
+@pytest.mark.parametrize("convolve", [Karatsuba.apply, dense_2x2])
+@pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
+@pytest.mark.parametrize("last", [True, False])
+def test_2x2_maps_give_the_convolution_and_its_gradients(convolve, inputs, outputs, last):
+    weight = draw(outputs, inputs, 3, 3, seed=1, last=last)
+    assert_is_the_convolution(convolve, draw(5, inputs, 2, 2, last=last), weight, 2e-6)
+
+
+def test_chunks_change_no_more_than_rounding(monkeypatch):
+    given = draw(5, 16, 9, 12), draw(8, 16, 3, 3, seed=1), draw(5, 8, 9, 12, seed=2)
+    at_once = with_gradients(Winograd.apply, *given)
+    monkeypatch.setattr(_fast_convolution, "CHUNK", 1)
+    monkeypatch.setattr(_fast_convolution, "FEWEST", 7)
+    torch.testing.assert_close(with_gradients(Winograd.apply, *given), at_once, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("way", "size"), [(Winograd, 8), (Karatsuba, 2)])
+def test_calls_do_not_disturb_each_other(way, size):
+    weight, upstream = draw(8, 8, 3, 3, seed=1), draw(2, 8, size, size, seed=2)
+    first, other = (draw(2, 8, size, size, seed=seed) for seed in (3, 4))
+    alone = with_gradients(way.apply, first, weight, upstream)
+    maps = first.detach().requires_grad_()
+    output = way.apply(maps, weight)
+    kept = output.detach().clone()
+    with_gradients(way.apply, other, weight, upstream)  # in between, in the same room
+    assert torch.equal(output, kept)
+    assert torch.equal(torch.autograd.grad(output, maps, upstream)[0], alone[1])
+
+
+def test_threads_have_rooms_of_their_own():
+    weight, upstream = draw(64, 64, 3, 3, seed=1), draw(8, 64, 16, 16, seed=2)
+    given = [draw(8, 64, 16, 16, seed=seed) for seed in range(16)]
+    alone = [with_gradients(Winograd.apply, maps, weight, upstream) for maps in given]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda maps: with_gradients(Winograd.apply, maps, weight, upstream), given))
+    torch.testing.assert_close(together, alone)
+
+
+def test_room_made_in_inference_mode_or_with_another_default_type_serves_later(monkeypatch):
+    maps, weight, upstream = draw(2, 8, 8, 8), draw(8, 8, 3, 3, seed=1), draw(2, 8, 8, 8, seed=2)
+    expected = with_gradients(Winograd.apply, maps, weight, upstream)
+    for make in (torch.inference_mode, lambda: torch.device("meta")):
+        monkeypatch.setattr(_fast_convolution, "_kept", _fast_convolution._Kept())
+        with make():
+            Winograd.apply(maps, weight)
+        torch.testing.assert_close(with_gradients(Winograd.apply, maps, weight, upstream), expected)
+
+
+def test_only_the_gradients_that_are_needed_are_computed(monkeypatch):
+    calls = []
+    for name in ("_convolve", "_weight_gradient"):
+        function = getattr(_fast_convolution, name)
+        noting = lambda *given, name=name, function=function: calls.append(name) or function(*given)  # noqa: E731
+        monkeypatch.setattr(_fast_convolution, name, noting)
+    maps, weight = draw(2, 8, 8, 8), draw(8, 8, 3, 3, seed=1)
+    Winograd.apply(maps, weight.requires_grad_()).sum().backward()
+    assert calls == ["_convolve", "_weight_gradient"]
+    calls.clear()
+    Winograd.apply(maps.requires_grad_(), weight.detach()).sum().backward()
+    assert calls == ["_convolve", "_convolve"]
+
+
+def test_the_kernels_have_the_same_sizes():
+    ours = _fast_convolution.LANES, _fast_convolution.WORK_ROWS, _fast_convolution.TILE, _fast_convolution.ELEMENTS
+    assert ours == (LANES, winograd.WORK_ROWS, winograd.TILE, winograd.SIDE**2)
