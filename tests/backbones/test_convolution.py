@@ -69,7 +69,6 @@ def test_each_way_is_used_where_it_fits_and_pays(inputs, outputs, size, ways):
     [
         {"stride": (2, 2)},
         {"padding": (2, 2)},
-        {"dilation": (2, 2)},
         {"dilation": (2, 2), "padding": (2, 2)},
         {"bias": nn.Parameter(torch.ones(64))},
         {"padding_mode": "circular", "_reversed_padding_repeated_twice": [1] * 4},
@@ -80,6 +79,12 @@ def test_a_layer_that_was_changed_does_as_it_is_told(size, changed):
     for name, value in changed.items():
         setattr(layer, name, value)
     assert torch.equal(layer(maps), nn.Conv2d.forward(layer, maps))
+
+
+def test_a_layer_that_was_only_dilated_does_as_it_is_told():
+    layer, maps = Convolution3x3(64, 64).train(), draw(2, 64, 8, 8)
+    layer.dilation = (2, 2)
+    assert layer(maps).shape == (2, 64, 6, 6)
 
 
 @pytest.mark.parametrize("size", [2, 8])
