@@ -147,6 +147,8 @@ def test_torchs_transforms_see_through_a_layer(size):
 
 
 def test_a_network_trains_as_with_torchs_convolutions(monkeypatch):
+    for name in ("relu", "relu_"):  # without a corner, at which rounding could decide between two gradients
+        monkeypatch.setattr(torch, name, nn.functional.softplus)
     network = ResNet(width=32, stem_stride=1).to(memory_format=torch.channels_last).train()
     plain, pixels = copy.deepcopy(network), draw(8, 3, 16, 16)  # maps of 16, 8, 4 and 2
     network(pixels).square().sum().backward()
@@ -154,7 +156,7 @@ def test_a_network_trains_as_with_torchs_convolutions(monkeypatch):
     plain(pixels).square().sum().backward()
     for (name, mine), theirs in zip(network.named_parameters(), plain.parameters(), strict=True):
         error = (mine.grad - theirs.grad).norm() / theirs.grad.norm()
-        assert float(error) < 1e-2, name  # a ReLU may flip
+        assert float(error) < 1e-3, name
         assert mine.grad.stride() == theirs.grad.stride(), name
 
 
