@@ -1,6 +1,7 @@
 """How fast the 3x3 convolutions of a ResNet are trained, against torch's: layer by layer and in whole networks.
 
 On maps of 2x2 the rival is what is faster than torch's: one dense matrix product, which networks that only run use.
+Layers of stride 2 have twice as many outputs as inputs.
 Both take turns in one process, forwards and backwards, so that a busy minute hits both; ratios count. The error is that
 of outputs and of both gradients against torch in double precision, relative to the largest of them.
 
@@ -13,16 +14,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
+from torch import nn
 from torch.nn.functional import conv2d
 
 from bitreplay.backbones import ResNet
-from bitreplay.backbones._convolution import Convolution3x3, dense_2x2
+from bitreplay.backbones._convolution import Convolution3x3, Shortcut, dense_2x2
 from bitreplay.evaluation import Provenance
 
-LAYERS = [  # images, channels, size of the maps
-    (128, 64, 32), (128, 64, 16), (128, 128, 16), (128, 256, 8), (128, 512, 4), (128, 512, 2),
-    (64, 32, 12), (64, 64, 6), (64, 128, 3), (64, 256, 2),
-]  # fmt: skip
+LAYERS = [  # images, channels, size of the maps and stride
+    *((128, 64, 32, 1), (128, 64, 16, 1), (128, 128, 16, 1), (128, 256, 8, 1), (128, 512, 4, 1), (128, 512, 2, 1)),
+    *((128, 256, 6, 1), (128, 512, 3, 1), (128, 512, 1, 1), (128, 256, 4, 2), (128, 256, 3, 2)),
+    *((64, 32, 12, 1), (64, 64, 6, 1), (64, 128, 3, 1), (64, 256, 2, 1), (64, 128, 3, 2)),
+]
 NETWORKS = {  # preset and image size: width, stride of the stem, images of a batch, pixels
     "full, 16 px": (64, 1, 128, 16),
     "full, 24 px": (64, 1, 128, 24),
@@ -47,22 +50,23 @@ def alternate(ours: Callable[[], object], theirs: Callable[[], object], rounds: 
     return min(times[0][1:]), min(times[1][1:])  # the first of each compiles and lays out
 
 
-def layer_row(images: int, channels: int, size: int, rounds: int) -> str:
-    layer = Convolution3x3(channels, channels).to(memory_format=torch.channels_last)
-    maps, upstream = draw(images, channels, size, size).requires_grad_(), draw(images, channels, size, size)
+def layer_row(images: int, channels: int, size: int, stride: int, rounds: int) -> str:
+    layer = Convolution3x3(channels, stride * channels, stride).to(memory_format=torch.channels_last)
+    maps = draw(images, channels, size, size).requires_grad_()
+    upstream = draw(images, stride * channels, -(-size // stride), -(-size // stride))
     way = layer._way(maps)
 
     def torchs(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        return dense_2x2(x, weight) if size == 2 else conv2d(x, weight, padding=1)
+        return dense_2x2(x, weight) if (size, stride) == (2, 1) else conv2d(x, weight, stride=stride, padding=1)
 
     def found(call: Callable[..., torch.Tensor], dtype: torch.dtype) -> list[torch.Tensor]:
         x, weight = (t.detach().to(dtype).requires_grad_() for t in (maps, layer.weight))
         output = call(x, weight)
         return [output.detach(), *torch.autograd.grad(output, (x, weight), upstream.to(dtype))]
 
-    name = f"{images} x {channels} channels of {size} x {size}"
+    name = f"{images} x {channels} channels of {size} x {size}" + (f", stride {stride}" if stride > 1 else "")
     if way is None:
-        return f"{name:34}{'torch':>12}"
+        return f"{name:41}{'torch':>18}"
     exact = found(torchs, torch.float64)
     errors = [
         max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found(call, torch.float32), exact, strict=True))
@@ -74,12 +78,14 @@ def layer_row(images: int, channels: int, size: int, rounds: int) -> str:
         rounds,
     )
     times = f"{1e3 * ours:9.1f} ms{1e3 * theirs:9.1f} ms{theirs / ours:7.2f}x"
-    return f"{name:34}{way.__self__.__name__:>12}{times}{errors[0]:10.0e}{errors[1]:10.0e}"
+    return f"{name:41}{way.__name__:>18}{times}{errors[0]:10.0e}{errors[1]:10.0e}"
 
 
-def plain_way(layer: Convolution3x3, maps: torch.Tensor) -> object:
-    """As before there were tiles."""
-    return dense_2x2 if maps.shape[2:] == (2, 2) and layer.stride == (1, 1) else None
+def plain_convolution(layer: Convolution3x3, maps: torch.Tensor) -> torch.Tensor:
+    """Without any of this."""
+    if maps.shape[2:] == (2, 2) and layer.stride == (1, 1):
+        return dense_2x2(maps, layer.weight)
+    return nn.Conv2d.forward(layer, maps)
 
 
 def network_row(name: str, width: int, stride: int, images: int, size: int, rounds: int) -> str:
@@ -87,14 +93,15 @@ def network_row(name: str, width: int, stride: int, images: int, size: int, roun
     pixels = draw(images, 3, size, size)
 
     def plainly() -> None:
-        chosen, Convolution3x3._way = Convolution3x3._way, plain_way
+        chosen = Convolution3x3.forward, Shortcut.forward
+        Convolution3x3.forward, Shortcut.forward = plain_convolution, nn.Conv2d.forward
         try:
             network(pixels).sum().backward()
         finally:
-            Convolution3x3._way = chosen
+            Convolution3x3.forward, Shortcut.forward = chosen
 
     ours, theirs = alternate(lambda: network(pixels).sum().backward(), plainly, rounds)
-    return f"{name:34}{images / ours:9.1f} images/s{images / theirs:9.1f} images/s{theirs / ours:7.2f}x"
+    return f"{name:41}{images / ours:15.1f} images/s{images / theirs:9.1f} images/s{theirs / ours:7.2f}x"
 
 
 def main() -> None:
@@ -107,10 +114,10 @@ def main() -> None:
     torch.manual_seed(0)
     made = Provenance.now()
     lines = [f"{made.machine}, {made.date}: threads: {arguments.threads}, best of {arguments.rounds} rounds"]
-    columns = f"{'way':>12}{'ours':>12}{'torch':>12}{'faster':>8}{'error':>10}{'torch':>10}"
-    lines.append(f"{'layer, forwards and backwards':34}{columns}")
+    columns = f"{'way':>18}{'ours':>12}{'torch':>12}{'faster':>8}{'error':>10}{'torch':>10}"
+    lines.append(f"{'layer, forwards and backwards':41}{columns}")
     lines += [layer_row(*layer, arguments.rounds) for layer in LAYERS]
-    lines.append(f"{'network of preset':34}{'ours':>18}{'torch':>18}{'faster':>8}")
+    lines.append(f"{'network of preset':41}{'ours':>24}{'torch':>18}{'faster':>8}")
     lines += [network_row(name, *sizes, arguments.rounds) for name, sizes in NETWORKS.items()]
     text = "\n".join([f"python benchmarks/convolution.py --threads {arguments.threads}", *lines])
     print(text)

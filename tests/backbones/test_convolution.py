@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from bitreplay.backbones import ResNet
-from bitreplay.backbones._convolution import Convolution3x3, dense_2x2
-from bitreplay.backbones._fast_convolution import Karatsuba, Winograd
+from bitreplay.backbones._convolution import Convolution3x3, Shortcut, dense_2x2
+from bitreplay.backbones._fast_convolution import small_maps, small_maps_halved, tiles
 from bitreplay.backbones._resnet import BasicBlock
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -32,24 +32,34 @@ def convolved(maps, weight):
 
 
 @pytest.mark.parametrize(
-    ("inputs", "outputs", "size", "ways"),  # with one thread, with two
+    ("inputs", "outputs", "size", "stride", "ways"),  # with one thread, with two
     [
-        (64, 64, 12, (Winograd.apply, Winograd.apply)),
-        (64, 32, 12, (Winograd.apply, None)),
-        (64, 24, 12, (None, None)),
-        (36, 64, 12, (None, None)),  # eight channels at a time
-        (64, 36, 12, (None, None)),
-        (64, 64, 7, (Winograd.apply, Winograd.apply)),  # 64 outputs computed for 49
-        (64, 64, 6, (None, None)),  # 64 for 36
-        (256, 256, 6, (Winograd.apply, None)),
-        (256, 256, 1, (None, None)),
-        (8, 8, 2, (Karatsuba.apply, Karatsuba.apply)),
-        (4, 8, 2, (dense_2x2, dense_2x2)),
+        (64, 64, 12, 1, (tiles, tiles)),
+        (64, 32, 12, 1, (tiles, None)),
+        (64, 24, 12, 1, (None, None)),
+        (36, 64, 12, 1, (None, None)),  # eight channels at a time
+        (64, 36, 12, 1, (None, None)),
+        (64, 64, 12, 2, (None, None)),
+        (64, 64, 7, 1, (tiles, tiles)),  # 64 outputs computed for 49
+        (64, 64, 9, 1, (None, None)),  # 144 for 81
+        (128, 128, 6, 1, (small_maps, small_maps)),
+        (128, 64, 6, 1, (small_maps, None)),
+        (48, 48, 6, 1, (None, None)),
+        (48, 48, 4, 1, (tiles, None)),
+        (128, 128, 4, 2, (small_maps_halved, None)),
+        (64, 64, 4, 2, (None, None)),
+        (512, 512, 5, 2, (None, None)),
+        (8, 8, 3, 2, (small_maps_halved, small_maps_halved)),
+        (8, 8, 3, 1, (None, None)),
+        (8, 8, 2, 1, (small_maps, small_maps)),
+        (8, 8, 1, 1, (small_maps, small_maps)),
+        (4, 8, 2, 1, (dense_2x2, dense_2x2)),
+        (4, 8, 2, 2, (None, None)),
     ],
 )
-def test_each_way_is_used_where_it_fits_and_pays(inputs, outputs, size, ways):
-    layer, maps = Convolution3x3(inputs, outputs).train(), torch.zeros(1, inputs, size, size)
-    at_rest = dense_2x2 if size == 2 else None  # what is used otherwise
+def test_each_way_is_used_where_it_fits_and_pays(inputs, outputs, size, stride, ways):
+    layer, maps = Convolution3x3(inputs, outputs, stride).train(), torch.zeros(1, inputs, size, size)
+    at_rest = dense_2x2 if (size, stride) == (2, 1) else None  # what is used otherwise
     for threads in (1, 2):
         torch.set_num_threads(threads)
         assert layer._way(maps) == ways[threads - 1]
@@ -63,11 +73,18 @@ def test_each_way_is_used_where_it_fits_and_pays(inputs, outputs, size, ways):
     assert layer._way(maps[0]) is None
 
 
+def test_maps_that_are_not_square_are_not_one_piece():
+    layer = Convolution3x3(64, 64).train()
+    assert layer._way(torch.zeros(1, 64, 4, 3)) is tiles
+    assert layer._way(torch.zeros(1, 64, 2, 1)) is None
+
+
 @pytest.mark.parametrize("size", [2, 8])
 @pytest.mark.parametrize(
     "changed",
     [
-        {"stride": (2, 2)},
+        {"stride": (3, 3)},
+        {"stride": (1, 2)},
         {"padding": (2, 2)},
         {"dilation": (2, 2), "padding": (2, 2)},
         {"bias": nn.Parameter(torch.ones(64))},
@@ -146,18 +163,43 @@ def test_torchs_transforms_see_through_a_layer(size):
     torch.testing.assert_close(exported(maps), convolved(maps, weight), rtol=1e-4, atol=1e-4)
 
 
-def test_a_network_trains_as_with_torchs_convolutions(monkeypatch):
+@pytest.mark.parametrize("pixels", [16, 24])  # maps of 16, 8, 4 and 2; of 24, 12, 6 and 3
+def test_a_network_trains_as_with_torchs_convolutions(monkeypatch, pixels):
     for name in ("relu", "relu_"):  # without a corner, at which rounding could decide between two gradients
         monkeypatch.setattr(torch, name, nn.functional.softplus)
     network = ResNet(width=32, stem_stride=1).to(memory_format=torch.channels_last).train()
-    plain, pixels = copy.deepcopy(network), draw(8, 3, 16, 16)  # maps of 16, 8, 4 and 2
-    network(pixels).square().sum().backward()
-    monkeypatch.setattr(Convolution3x3, "_way", lambda self, maps: None)
-    plain(pixels).square().sum().backward()
+    plain, images = copy.deepcopy(network), draw(8, 3, pixels, pixels)
+    network(images).square().sum().backward()
+    for layer in (Convolution3x3, Shortcut):
+        monkeypatch.setattr(layer, "forward", nn.Conv2d.forward)
+    plain(images).square().sum().backward()
     for (name, mine), theirs in zip(network.named_parameters(), plain.parameters(), strict=True):
         error = (mine.grad - theirs.grad).norm() / theirs.grad.norm()
         assert float(error) < 1e-3, name
-        assert mine.grad.stride() == theirs.grad.stride(), name
+        if mine.ndim == 4:  # as the weights lie in the memory: an optimizer goes through both in step
+            assert mine.grad.is_contiguous(memory_format=torch.channels_last), name
+
+
+@pytest.mark.parametrize(("size", "stride"), [(8, 2), (3, 2), (4, 1)])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_shortcut_is_a_1x1_convolution(size, stride, last):
+    shortcut, form = Shortcut(16, 24, stride), torch.channels_last if last else torch.contiguous_format
+    given = draw(3, 16, size, size).contiguous(memory_format=form)
+    found = []
+    for convolve in (shortcut.train(), lambda maps: nn.Conv2d.forward(shortcut, maps)):
+        maps = given.detach().requires_grad_()
+        output = convolve(maps)
+        found.append([output, *torch.autograd.grad(output.square().sum(), (maps, shortcut.weight))])
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-5)
+    assert torch.equal(shortcut.eval()(given), nn.Conv2d.forward(shortcut, given))
+
+
+def test_a_shortcut_that_was_changed_does_as_it_is_told():
+    shortcut = Shortcut(4, 4, 2).train()
+    shortcut.bias = nn.Parameter(torch.ones(4))
+    assert torch.equal(shortcut(torch.zeros(2, 4, 4, 4)), torch.ones(2, 4, 2, 2))
+    assert shortcut(torch.zeros(4, 4, 4)).shape == (4, 2, 2)
 
 
 def test_a_block_without_normalisation_trains():

@@ -1,6 +1,7 @@
 """Convolutions with fewer products, against torch's in double precision."""
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import torch
@@ -10,7 +11,8 @@ from bitreplay._kernels import winograd
 from bitreplay._kernels.lanes import LANES
 from bitreplay.backbones import _fast_convolution
 from bitreplay.backbones._convolution import dense_2x2
-from bitreplay.backbones._fast_convolution import Karatsuba, Winograd
+from bitreplay.backbones._fast_convolution import small_maps, small_maps_halved, tiles
+from bitreplay.backbones._few_products import few_products
 
 
 def draw(*shape, seed=0, last=True):
@@ -24,12 +26,9 @@ def with_gradients(convolve, maps, weight, upstream):
     return output.detach(), *torch.autograd.grad(output, (maps, weight), upstream)
 
 
-def convolved(maps, weight):
-    return nn.functional.conv2d(maps, weight, padding=1)
-
-
-def assert_is_the_convolution(convolve, maps, weight, tolerance):
-    upstream = draw(len(maps), len(weight), *maps.shape[2:], seed=2)
+def assert_is_the_convolution(convolve, maps, weight, tolerance, stride=1):
+    upstream = draw(len(maps), len(weight), *(-(-size // stride) for size in maps.shape[2:]), seed=2)
+    convolved = partial(nn.functional.conv2d, padding=1, stride=stride)
     found = with_gradients(convolve, maps, weight, upstream)
     exact = with_gradients(convolved, maps.double(), weight.double(), upstream.double())
     assert {mine.dtype for mine in found} == {maps.dtype}
@@ -47,34 +46,53 @@ def assert_alike(found, expected, tolerance=2e-5):
 @pytest.mark.parametrize("last", [True, False])
 def test_tiles_give_the_convolution_and_its_gradients(size, inputs, outputs, last):
     weight = draw(outputs, inputs, 3, 3, seed=1, last=last)
-    assert_is_the_convolution(Winograd.apply, draw(3, inputs, *size, last=last), weight, 2e-5)
+    assert_is_the_convolution(tiles, draw(3, inputs, *size, last=last), weight, 2e-5)
 
 
-@pytest.mark.parametrize("convolve", [Karatsuba.apply, dense_2x2])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize(("inputs", "outputs"), [(8, 8), (16, 40)])
 @pytest.mark.parametrize("last", [True, False])
-def test_2x2_maps_give_the_convolution_and_its_gradients(convolve, inputs, outputs, last):
-    weight = draw(outputs, inputs, 3, 3, seed=1, last=last)
-    assert_is_the_convolution(convolve, draw(5, inputs, 2, 2, last=last), weight, 2e-6)
+def test_small_maps_give_the_convolution_and_its_gradients(size, inputs, outputs, last):
+    maps, weight = draw(5, inputs, size, size, last=last), draw(outputs, inputs, 3, 3, seed=1, last=last)
+    assert_is_the_convolution(small_maps, maps, weight, 2e-5 if size > 2 else 2e-6)
+    assert_is_the_convolution(small_maps_halved, maps, weight, 2e-6, stride=2)
+    if size == 2:
+        assert_is_the_convolution(dense_2x2, maps, weight, 2e-6)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "n_products"), [(1, 1, 1), (2, 1, 3), (3, 1, 5), (6, 1, 8), (2, 2, 2), (4, 2, 5)]
+)
+def test_few_products_are_few(size, stride, n_products):
+    assert len(few_products(size, stride).maps) == n_products
+
+
+def test_second_derivatives_know_the_stride():
+    weight, penalties = draw(8, 8, 3, 3, seed=1).requires_grad_(), []
+    for convolve in (small_maps_halved, partial(nn.functional.conv2d, padding=1, stride=2)):
+        maps = draw(2, 8, 3, 3).requires_grad_()
+        (gradient,) = torch.autograd.grad(convolve(maps, weight).square().sum(), maps, create_graph=True)
+        penalties.append(torch.autograd.grad(gradient.square().sum(), weight)[0])
+    torch.testing.assert_close(*penalties, rtol=1e-4, atol=1e-4)
 
 
 def test_chunks_change_no_more_than_rounding(monkeypatch):
     given = draw(5, 16, 9, 12), draw(8, 16, 3, 3, seed=1), draw(5, 8, 9, 12, seed=2)
-    at_once = with_gradients(Winograd.apply, *given)
+    at_once = with_gradients(tiles, *given)
     monkeypatch.setattr(_fast_convolution, "CHUNK", 1)
     monkeypatch.setattr(_fast_convolution, "FEWEST", 7)
-    assert_alike(with_gradients(Winograd.apply, *given), at_once)
+    assert_alike(with_gradients(tiles, *given), at_once)
 
 
-@pytest.mark.parametrize(("way", "size"), [(Winograd, 8), (Karatsuba, 2)])
+@pytest.mark.parametrize(("way", "size"), [(tiles, 8), (small_maps, 2)])
 def test_calls_do_not_disturb_each_other(way, size):
     weight, upstream = draw(8, 8, 3, 3, seed=1), draw(2, 8, size, size, seed=2)
     first, other = (draw(2, 8, size, size, seed=seed) for seed in (3, 4))
-    alone = with_gradients(way.apply, first, weight, upstream)
+    alone = with_gradients(way, first, weight, upstream)
     maps = first.detach().requires_grad_()
-    output = way.apply(maps, weight)
+    output = way(maps, weight)
     kept = output.detach().clone()
-    with_gradients(way.apply, other, weight, upstream)  # in between, in the same room
+    with_gradients(way, other, weight, upstream)  # in between, in the same room
     assert torch.equal(output, kept)
     assert torch.equal(torch.autograd.grad(output, maps, upstream)[0], alone[1])
 
@@ -82,21 +100,21 @@ def test_calls_do_not_disturb_each_other(way, size):
 def test_threads_have_rooms_of_their_own():
     weight, upstream = draw(64, 64, 3, 3, seed=1), draw(8, 64, 16, 16, seed=2)
     given = [draw(8, 64, 16, 16, seed=seed) for seed in range(16)]
-    alone = [with_gradients(Winograd.apply, maps, weight, upstream) for maps in given]
+    alone = [with_gradients(tiles, maps, weight, upstream) for maps in given]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda maps: with_gradients(Winograd.apply, maps, weight, upstream), given))
+        together = list(pool.map(lambda maps: with_gradients(tiles, maps, weight, upstream), given))
     for found, expected in zip(together, alone, strict=True):
         assert_alike(found, expected)
 
 
 def test_room_made_in_inference_mode_or_with_another_default_type_serves_later(monkeypatch):
     maps, weight, upstream = draw(2, 8, 8, 8), draw(8, 8, 3, 3, seed=1), draw(2, 8, 8, 8, seed=2)
-    expected = with_gradients(Winograd.apply, maps, weight, upstream)
+    expected = with_gradients(tiles, maps, weight, upstream)
     for make in (torch.inference_mode, lambda: torch.device("meta")):
         monkeypatch.setattr(_fast_convolution, "_kept", _fast_convolution._Kept())
         with make():
-            Winograd.apply(maps, weight)
-        assert_alike(with_gradients(Winograd.apply, maps, weight, upstream), expected)
+            tiles(maps, weight)
+        assert_alike(with_gradients(tiles, maps, weight, upstream), expected)
 
 
 def test_only_the_gradients_that_are_needed_are_computed(monkeypatch):
@@ -106,10 +124,10 @@ def test_only_the_gradients_that_are_needed_are_computed(monkeypatch):
         noting = lambda *given, name=name, function=function: calls.append(name) or function(*given)  # noqa: E731
         monkeypatch.setattr(_fast_convolution, name, noting)
     maps, weight = draw(2, 8, 8, 8), draw(8, 8, 3, 3, seed=1)
-    Winograd.apply(maps, weight.requires_grad_()).sum().backward()
+    tiles(maps, weight.requires_grad_()).sum().backward()
     assert calls == ["_convolve", "_weight_gradient"]
     calls.clear()
-    Winograd.apply(maps.requires_grad_(), weight.detach()).sum().backward()
+    tiles(maps.requires_grad_(), weight.detach()).sum().backward()
     assert calls == ["_convolve", "_convolve"]
 
 

@@ -60,7 +60,7 @@ def test_nothing_is_written_outside_of_the_tiles_that_leave():
     assert np.isnan(maps).all()
 
 
-@pytest.mark.parametrize(("after", "before"), [(6, 3), (3, 6), (3, 2), (2, 3)])
+@pytest.mark.parametrize(("after", "before"), [(6, 3), (3, 6), (3, 2), (2, 3), (8, 6), (6, 8), (1, 1)])
 def test_a_change_is_its_matrix_on_both_axes(after, before):
     matrix, arrays = drawn(after, before), drawn(5, before, before, CHANNELS)
     work, blocks = np.empty((winograd.WORK_ROWS, 8), np.float32), CHANNELS // 8

@@ -1,6 +1,6 @@
 """Transforms of Winograd's convolution F(4x4, 3x3) (Lavin & Gray 2016): tiles of maps into and out of its domain.
 
-And `change`, a transform by any small matrix along both axes, for kernels and for maps of 2x2.
+And `change`, a transform by any small matrix along both axes, for kernels and for small maps.
 
 A 3x3 convolution takes nine products per output; in this domain it takes 36 for a tile of 4x4 outputs, a quarter. The
 products themselves are matrix products over the channels, 36 of them, and are torch's (`backbones._fast_convolution`).
@@ -141,21 +141,22 @@ def leave_backwards(maps, room, work, height, width, blocks, first, n):
 def change(source, target, matrix, work, step, stride, to_step, to_stride, blocks, count):
     """M s M^T of `count` small square arrays s of some channels.
 
-    Their channels take `blocks` rows of eight. Block b of element e of array a is row ``step * e + stride * a + b`` of
-    `source`, and so on of `target`.
+    The matrix has at most `WORK_ROWS` elements, and channels take `blocks` rows of eight. Block b of element e of array
+    a is row ``step * e + stride * a + b`` of `source`, and so on of `target`.
     """
     after, before = matrix.shape
     for a in range(count):
         for block in range(blocks):
             origin, goal = stride * a + block, to_stride * a + block
-            for i in range(after):
-                for x in range(before):
+            for x in range(before):  # a column at a time: all elements may fall into the same few places of a cache
+                for i in range(after):
                     total = scale(load(source, origin + step * x), matrix[i, 0])
                     for y in range(1, before):
                         total = add(total, scale(load(source, origin + step * (before * y + x)), matrix[i, y]))
-                    store(work, x, total)
+                    store(work, before * i + x, total)
+            for i in range(after):
                 for j in range(after):
-                    total = scale(load(work, 0), matrix[j, 0])
+                    total = scale(load(work, before * i), matrix[j, 0])
                     for x in range(1, before):
-                        total = add(total, scale(load(work, x), matrix[j, x]))
+                        total = add(total, scale(load(work, before * i + x), matrix[j, x]))
                     store(target, goal + to_step * (after * i + j), total)

@@ -1,9 +1,10 @@
-"""The 3x3 convolution of a ResNet, in the way that takes the fewest products on a CPU.
+"""Convolutions of a ResNet, in the way that takes the fewest products on a CPU.
 
-A ResNet spends nearly all of its training in these. Where maps are 2x2, one matrix product sees every input, and
-Karatsuba's trick needs nine sixteenths of it. Where tiles of 4x4 outputs cover the maps well, Winograd's algorithm
-needs a quarter of the products. Both (`_fast_convolution`) are for training only. Everything else is torch's. All agree
-up to rounding, for finite numbers of ordinary size; `benchmarks/convolution.py` measures what each is worth.
+A ResNet spends nearly all of its training in these. Where maps are small, a 3x3 convolution is computed in one piece
+with as few products as its size allows (`_few_products`); where tiles of 4x4 outputs cover the maps well, Winograd's
+algorithm needs a quarter of them. Both (`_fast_convolution`) are for training only. A shortcut with stride 2 is one
+matrix product. Everything else is torch's. All agree up to rounding, for finite numbers of ordinary size;
+`benchmarks/convolution.py` measures what each is worth.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from bitreplay.backbones._fast_convolution import LANES, Karatsuba, Winograd, n_tiles
+from bitreplay.backbones._fast_convolution import LANES, n_tiles, small_maps, small_maps_halved, tiles
+from bitreplay.backbones._few_products import LARGEST
 
-# Ours: where tiles pay (results/choices/convolution.txt). Waste is the outputs of all tiles over those of the map.
-FEW_CHANNELS, LITTLE_WASTE = 32, 1.5  # for every thread that torch has; our transforms have one
-MANY_CHANNELS, MOST_WASTE = 256, 2.0  # with one thread
+# Ours: where it pays (results/choices/convolution.txt). Channels for every thread that torch has: our transforms have
+# one. Waste is the outputs of all tiles over those of the map.
+TILED_CHANNELS, MOST_WASTE = 32, 1.5
+WHOLE_CHANNELS = 64  # with stride 2, twice as many
 
 Way = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # from maps and weight to outputs
 
@@ -45,22 +48,39 @@ class Convolution3x3(nn.Conv2d):
         if maps.ndim != 4 or 0 in maps.shape or maps.device.type != "cpu" or not self._is_as_it_was_made():
             return None
         height, width = maps.shape[2:]
-        two_by_two = (height, width) == (2, 2)
         if not self.training or not self._suits_kernels(maps):
-            return dense_2x2 if two_by_two else None
-        if two_by_two:
-            return Karatsuba.apply
-        return Winograd.apply if _tiles_pay(height, width, min(self.weight.shape[:2])) else None
+            return dense_2x2 if (height, width) == (2, 2) and self.stride == (1, 1) else None
+        stride, channels = self.stride[0], min(self.weight.shape[:2])
+        if height == width and _one_piece_pays(height, stride, channels):
+            return small_maps if stride == 1 else small_maps_halved
+        return tiles if stride == 1 and _tiles_pay(height, width, channels) else None
 
     def _is_as_it_was_made(self) -> bool:
-        """Whether nobody gave the layer a bias, or dilated it, since; and its stride is 1."""
-        sizes = self.stride, self.padding, self.dilation
-        return sizes == ((1, 1),) * 3 and self.bias is None and self.groups == 1 and self.padding_mode == "zeros"
+        """Whether nobody gave the layer a bias, or dilated it, since; and its stride is 1 or 2."""
+        one, two = (1, 1), (2, 2)
+        sizes = self.stride in (one, two) and (self.padding, self.dilation) == (one, one)
+        return sizes and self.bias is None and self.groups == 1 and self.padding_mode == "zeros"
 
     def _suits_kernels(self, maps: torch.Tensor) -> bool:
         whole = not any(n % LANES for n in self.weight.shape[:2])
         plain = {maps.dtype, self.weight.dtype} == {torch.float32} and not torch.is_autocast_enabled("cpu")
         return whole and plain and not _is_transformed()
+
+
+class Shortcut(nn.Conv2d):
+    """A 1x1 convolution without bias, around a block."""
+
+    def __init__(self, in_channels: int, out_channels: int, stride: int) -> None:
+        super().__init__(in_channels, out_channels, 1, stride=stride, bias=False)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """The convolution."""
+        plain = self.bias is None and self.groups == 1 and self.padding == (0, 0)
+        if not self.training or not plain or input.ndim != 4 or input.device.type != "cpu":
+            return super().forward(input)
+        down, across = self.stride
+        seen = input.permute(0, 2, 3, 1)[:, ::down, ::across]  # torch's is up to five times as slow on small maps
+        return nn.functional.linear(seen, self.weight.flatten(1)).permute(0, 3, 1, 2)
 
 
 def dense_2x2(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -72,12 +92,20 @@ def dense_2x2(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return output.view(len(maps), 2, 2, len(weight)).permute(0, 3, 1, 2)
 
 
+def _one_piece_pays(size: int, stride: int, channels: int) -> bool:
+    """Whether a map is faster in one piece than with torch or in tiles.
+
+    With another number of threads, other layers may take it, and digits differ.
+    """
+    if size <= 1 + stride:
+        return True
+    return size <= (LARGEST if stride == 1 else 4) and channels >= WHOLE_CHANNELS * stride * torch.get_num_threads()
+
+
 def _tiles_pay(height: int, width: int, channels: int) -> bool:
-    """Whether Winograd is faster than torch; with other threads, other layers may take it, and digits differ."""
-    threads, (waste, of) = torch.get_num_threads(), (16 * n_tiles(height, width), height * width)
-    if waste <= LITTLE_WASTE * of:
-        return channels >= FEW_CHANNELS * threads
-    return waste <= MOST_WASTE * of and channels >= MANY_CHANNELS and threads == 1
+    """Whether Winograd is faster than torch."""
+    few = 16 * n_tiles(height, width) <= MOST_WASTE * height * width
+    return few and channels >= TILED_CHANNELS * torch.get_num_threads()
 
 
 def _is_transformed() -> bool:

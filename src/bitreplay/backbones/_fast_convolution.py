@@ -1,4 +1,4 @@
-"""3x3 convolutions with fewer products, and their gradients: Karatsuba for maps of 2x2, Winograd for larger ones.
+"""3x3 convolutions with fewer products, and their gradients: small maps in one piece, larger ones in Winograd's tiles.
 
 Both change maps and kernels so that the convolution becomes a product, element by element, of matrices over the
 channels: their *domain*. Numba's kernels (`_kernels.winograd`) go into it and out of it, torch multiplies. Maps and
@@ -12,57 +12,64 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
+
+from bitreplay.backbones._few_products import Floats, few_products, toom_cook
 
 TILE, ELEMENTS = 4, 36  # outputs of a Winograd tile along an axis; numbers that stand for the tile in the domain
 LANES, WORK_ROWS = 8, 72  # as in `_kernels`, which loads a compiler when it is imported
 CHUNK = 2**19  # ours: floats of a room at a time, 2 MB, which the caches of a core still hold,
 FEWEST = 128  # but as many tiles as make good matrix products: 9 MB with 512 channels
 
-Floats = npt.NDArray[np.float32]
-Gradients = tuple[torch.Tensor | None, torch.Tensor | None]  # of maps and weight, as far as they are needed
+Gradients = tuple[torch.Tensor | None, ...]  # of maps and weight, as far as they are needed, and None of a stride
 
-# What becomes of kernels in Winograd's domain for the points 0, 1, -1, 2, -2 and infinity (Lavin & Gray 2016).
-KERNELS = np.array(
-    [
-        [1 / 4, 0, 0],
-        [-1 / 6, -1 / 6, -1 / 6],
-        [-1 / 6, 1 / 6, -1 / 6],
-        [1 / 24, 1 / 12, 1 / 6],
-        [1 / 24, -1 / 12, 1 / 6],
-        [0, 0, 1],
-    ],
-    dtype=np.float32,
-)
-# Along an axis of two, outputs are w1 a + w2 b and w0 a + w1 b: w1 (a + b), (w2 - w1) b and (w0 - w1) a give both.
-SUMS = np.array([[1, 1], [0, 1], [1, 0]], dtype=np.float32)
-DIFFERENCES = np.array([[0, 1, 0], [0, -1, 1], [1, -1, 0]], dtype=np.float32)
-BOTH = np.array([[1, 1, 0], [1, 0, 1]], dtype=np.float32)
+# What becomes of kernels in Winograd's domain.
+KERNELS: Floats = toom_cook(TILE, 3)[1].astype(np.float32)
 
 
-class Karatsuba(torch.autograd.Function):
-    """The convolution of maps of 2x2, in nine products instead of sixteen."""
+def small_maps(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """The convolution of square maps of up to 6x6."""
+    output: torch.Tensor = SmallMaps.apply(maps, weight, 1)  # type: ignore[no-untyped-call]
+    return output
+
+
+def small_maps_halved(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """The same with stride 2."""
+    output: torch.Tensor = SmallMaps.apply(maps, weight, 2)  # type: ignore[no-untyped-call]
+    return output
+
+
+def tiles(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """The convolution of maps of any size."""
+    output: torch.Tensor = Winograd.apply(maps, weight)  # type: ignore[no-untyped-call]
+    return output
+
+
+class SmallMaps(torch.autograd.Function):
+    """The convolution of square maps of up to 6x6, each in one piece: nine products for 2x2 outputs, 64 for 6x6."""
 
     @staticmethod
-    def forward(ctx: Any, maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        """Outputs (N, outputs, 2, 2)."""
-        sums, kernels = _to_domain(maps, SUMS), _to_domain(weight, DIFFERENCES)
-        ctx.save_for_backward(maps, weight, sums, kernels)
-        return _from_domain(torch.bmm(sums, kernels.transpose(1, 2)), BOTH)
+    def forward(ctx: Any, maps: torch.Tensor, weight: torch.Tensor, stride: int) -> torch.Tensor:
+        """Outputs (N, outputs, height, width)."""
+        way = few_products(maps.shape[2], stride)
+        inputs, kernels = _to_domain(maps, way.maps), _to_domain(weight, way.kernels)
+        ctx.save_for_backward(maps, weight, inputs, kernels)
+        ctx.stride, ctx.way = stride, way
+        return _from_domain(torch.bmm(inputs, kernels.transpose(1, 2)), way.outputs)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Gradients:
         """Gradients of maps and weight."""
-        maps, weight, sums, kernels = ctx.saved_tensors
+        maps, weight, inputs, kernels = ctx.saved_tensors
         if torch.is_grad_enabled():
-            return _differentiable_gradients(ctx, gradient, maps, weight)
-        to_maps, to_weight = ctx.needs_input_grad
+            return _differentiable_gradients(ctx, gradient, maps, weight, ctx.stride)
+        to_maps, to_weight, _ = ctx.needs_input_grad
         with torch.autocast("cpu", enabled=False):
-            products = _to_domain(gradient, BOTH.T)
+            products = _to_domain(gradient, ctx.way.outputs.T)
             return (
-                _from_domain(torch.bmm(products, kernels), SUMS.T) if to_maps else None,
-                _from_domain(torch.bmm(products.transpose(1, 2), sums), DIFFERENCES.T) if to_weight else None,
+                _from_domain(torch.bmm(products, kernels), ctx.way.maps.T) if to_maps else None,
+                _from_domain(torch.bmm(products.transpose(1, 2), inputs), ctx.way.kernels.T) if to_weight else None,
+                None,
             )
 
 
@@ -90,11 +97,15 @@ class Winograd(torch.autograd.Function):
             )
 
 
-def _differentiable_gradients(ctx: Any, gradient: torch.Tensor, maps: torch.Tensor, weight: torch.Tensor) -> Gradients:
+def _differentiable_gradients(
+    ctx: Any, gradient: torch.Tensor, maps: torch.Tensor, weight: torch.Tensor, stride: int = 1
+) -> Gradients:
     """torch's, for those who differentiate gradients once more."""
-    one, needed = (1, 1), (*ctx.needs_input_grad, False)
-    found = torch.ops.aten.convolution_backward(gradient, maps, weight, None, one, one, one, False, (0, 0), 1, needed)
-    return found[0], found[1]
+    one, rest = (1, 1), ctx.needs_input_grad[2:]
+    sizes = (stride, stride), one, one, False, (0, 0), 1  # of stride, padding and dilation; not transposed
+    needed = *ctx.needs_input_grad[:2], False
+    found = torch.ops.aten.convolution_backward(gradient, maps, weight, None, *sizes, needed)
+    return found[0], found[1], *(None for _ in rest)
 
 
 def _convolve(maps: torch.Tensor, kernels: torch.Tensor) -> torch.Tensor:

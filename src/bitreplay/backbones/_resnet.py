@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from bitreplay._floor.arguments import check_positive, one_of
-from bitreplay.backbones._convolution import Convolution3x3
+from bitreplay.backbones._convolution import Convolution3x3, Shortcut
 from bitreplay.errors import InputError
 
 Stem = Literal["small", "imagenet"]
@@ -106,7 +106,7 @@ class BasicBlock(nn.Module):
         self.bn2 = nn.BatchNorm2d(out_channels)
         self.downsample: nn.Module | None = None
         if stride != 1 or in_channels != out_channels:
-            shortcut = nn.Conv2d(in_channels, out_channels, 1, stride=stride, bias=False)
+            shortcut = Shortcut(in_channels, out_channels, stride)
             self.downsample = nn.Sequential(shortcut, nn.BatchNorm2d(out_channels))
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
