@@ -227,3 +227,28 @@ def test_all_names_a_damaged_outcome(calls, capsys, tmp_path):
     error = capsys.readouterr().err
     assert error.startswith(f"error: {tmp_path / 'second' / 'outcome.json'} is not the outcome of an experiment")
     assert "delete it" in error
+
+
+def test_learners_that_are_chosen_are_named_in_the_command(calls, tmp_path, monkeypatch):
+    made = {**reproduction.EXPERIMENTS, "first": replace(reproduction.EXPERIMENTS["first"], takes_learners=True)}
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", made)
+    reproduction.reproduce("first", output=tmp_path, learners=["PASS", "EWC:strength=5"], seeds=[0])
+    [request] = calls["first"]
+    assert request.learners == ["PASS", "EWC:strength=5"]
+    found = read_outcome(tmp_path / "first" / "outcome.json")
+    assert found.command == "bitreplay reproduce first --scale cpu --learners PASS EWC:strength=5 --seeds 0"
+
+
+@pytest.mark.parametrize(
+    ("experiment", "learners", "message"),
+    [
+        ("table-4", ["PASS"], "table-4 runs all of its learners; --learners goes with table-1"),
+        ("all", ["PASS"], "all runs all of its learners"),
+        ("table-1", ["PASS", "GBM:prototypes=2"], "GBM does not, and is run anyway"),
+        ("table-1", ["PAS"], "PASS"),
+    ],
+)
+def test_learners_that_cannot_be_chosen_are_refused_before_anything_begins(tmp_path, experiment, learners, message):
+    with pytest.raises(InputError, match=message):
+        reproduction.reproduce(experiment, output=tmp_path / "none", learners=learners)
+    assert not (tmp_path / "none").exists()

@@ -58,6 +58,18 @@ def test_at_full_scale_every_seed_has_networks_of_its_own_and_joint_training_onl
     assert "published" not in methods.columns
 
 
+def test_of_the_methods_that_train_the_network_some_can_be_chosen(small_request, monkeypatch):
+    monkeypatch.setattr(_main_runs, "METHODS", ("FullFineTuning", "LUCIR", "EWC", "FeTrIL", ONE, EIGHT, "FineTuning"))
+    request = small_request(tasks=1, classes=None, base=None, increment=None, training={"epochs": 1})
+    outcome = main_table(replace(request, learners=["EWC", "EWC:strength=1"]))
+    families, methods, _ = outcome.tables
+    frozen = ["FeTrIL", ONE, EIGHT, "FineTuning", ONE + HEAVISIDE, EIGHT + HEAVISIDE]
+    assert [row[0] for row in methods.rows] == ["FullFineTuning", "EWC", "EWC:strength=1", *frozen, STOPPED]
+    assert {row[0] for row in families.rows} == {"regularization", "prototype", "GBM"}
+    assert outcome.claims[4].holds is None  # the order of all families
+    assert any("does not name them: FullJoint, iCaRL" in remark for remark in outcome.remarks)
+
+
 def test_chosen_weights_stand_for_their_method_where_they_were_run(monkeypatch):
     monkeypatch.setattr(_main_runs, "CHOSEN", {"PASS": "PASS:prototype_weight=1", "EWC": "EWC:strength=1"})
     one = column(**{"PASS:prototype_weight=1": 0.3})

@@ -35,7 +35,8 @@ from bitreplay.experiments import (
     read_outcome,
     write_outcome,
 )
-from bitreplay.runs import RunFolder
+from bitreplay.learners import LEARNERS
+from bitreplay.runs import RunFolder, Specification
 from bitreplay.training import NETWORK
 
 WIDEST = 1000  # characters of a table
@@ -48,6 +49,7 @@ def reproduce(
     output: Path = Path("reproductions"),
     seeds: Integers | None = None,
     network: Path | None = None,
+    learners: list[str] | None = None,
     n_jobs: int = 1,
     download: bool = False,
     results: Path | None = None,
@@ -72,6 +74,9 @@ def reproduce(
     network : Path, optional
         At scale full or paper, a folder written by `bitreplay train` whose network stands for that of the experiments.
         Nothing is trained then, and what needs other networks is left out.
+    learners : list of str, optional
+        For table-1: of the methods that train the whole network, which takes most of its time, only these, besides
+        fine-tuning. Options go after a colon: `--learners PASS PASS:prototype_weight=1`.
     n_jobs : int
         Processes on this machine; -1 means one per core.
     download : bool
@@ -98,7 +103,10 @@ def reproduce(
         raise InputError("--network stands for the paper's network: it needs --scale full (or paper)")
     if network is not None and not (network / NETWORK).is_file():
         raise InputError(f"--network must be a folder written by `bitreplay train`; {network} has no {NETWORK}")
-    request = Request(scale, output / "runs", seeds, n_jobs, download, on_run=show, network=network)
+    _check_learners(experiment, learners)
+    request = Request(
+        scale, output / "runs", seeds, n_jobs, download, on_run=show, network=network, learners=learners or None
+    )
     if scale != "cpu":  # beside those at cpu scale
         output, results = output / scale, results and results / scale
     if experiment != "all":
@@ -127,6 +135,20 @@ def reproduce(
     console.print(f"report: {page}")
 
 
+def _check_learners(experiment: str, learners: Sequence[str] | None) -> None:
+    """Before anything is run."""
+    if not learners:
+        return
+    if experiment == "all" or not EXPERIMENTS[experiment].takes_learners:
+        able = ", ".join(name for name, entry in EXPERIMENTS.items() if entry.takes_learners)
+        raise InputError(f"{experiment} runs all of its learners; --learners goes with {able}")
+    for text in learners:
+        if (name := Specification.parse(text).name) in LEARNERS.on_frozen_encoders():
+            raise InputError(
+                f"--learners names methods that train the whole network; {name} does not, and is run anyway"
+            )
+
+
 def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
     chosen, request = EXPERIMENTS[name], replace(request, runs=[], waited=[])
     if request.network is not None and not chosen.networks:
@@ -152,6 +174,7 @@ def _measure(name: str, request: Request, folder: Path, console: Console) -> Mea
         seconds=seconds,
         runs=request.runs,
         network=request.network,
+        learners=request.learners,
     )
     for table in one.tables:
         if len(table.rows) <= MANY:
@@ -188,5 +211,5 @@ def _found(path: Path, request: Request) -> Measured | None:
     if not path.exists():
         return None
     found = read_outcome(path)
-    asked = command_of(found.name, request.scale, request.seeds, request.network)
+    asked = command_of(found.name, request.scale, request.seeds, request.network, request.learners)
     return found if found.command == asked else None

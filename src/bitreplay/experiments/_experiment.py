@@ -43,6 +43,7 @@ class Request:
     setting: Mapping[str, Any] = field(default_factory=dict)  # options of Setting that replace the experiment's own
     on_run: Callable[[RunFolder], None] | None = None  # called with every run as it ends
     network: Path | None = None  # of `bitreplay train`, for that of the scale; what needs others is left out
+    learners: Sequence[str] | None = None  # of those that train a whole network, only these
     runs: list[RunFolder] = field(default_factory=list, repr=False)  # all requested so far,
     waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 
@@ -187,3 +188,4 @@ class Experiment:
     run: Callable[[Request], Outcome]
     networks: Sequence[Mapping[str, Any]] = ()  # those it needs, by what differs from the scale's
     optional_networks: Sequence[Mapping[str, Any]] = ()  # at full scale used if they have been trained
+    takes_learners: bool = False  # whether it can run some of its learners only

@@ -60,6 +60,7 @@ def write_outcome(
     seconds: float,
     runs: Iterable[RunFolder] = (),
     network: Path | None = None,
+    learners: Sequence[str] | None = None,
 ) -> Measured:
     """Write all results; the JSON file last, so that a folder that has one is complete.
 
@@ -92,7 +93,7 @@ def write_outcome(
         "shows": experiment.shows,
         "scale": scale,
         "seeds": None if seeds is None else list(seeds),
-        "command": command_of(name, scale, seeds, network),
+        "command": command_of(name, scale, seeds, network, learners),
         **_made(list(histories), seconds),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
@@ -103,7 +104,13 @@ def write_outcome(
     return read_outcome(folder / OUTCOME)
 
 
-def command_of(name: str, scale: str, seeds: Sequence[int] | None, network: Path | None = None) -> str:
+def command_of(
+    name: str,
+    scale: str,
+    seeds: Sequence[int] | None,
+    network: Path | None = None,
+    learners: Sequence[str] | None = None,
+) -> str:
     """The command that makes an outcome; a network given is named by its folder, wherever that is.
 
     Examples
@@ -113,6 +120,7 @@ def command_of(name: str, scale: str, seeds: Sequence[int] | None, network: Path
     """
     words = ["bitreplay", "reproduce", name, "--scale", scale]
     words += [] if network is None else ["--network", network.resolve().name]
+    words += ["--learners", *learners] if learners else []
     return " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])])
 
 

@@ -7,7 +7,7 @@ paper scale they are the paper's six columns, and each method trains as its auth
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, pub
 from bitreplay.experiments._retraining import Networks
 from bitreplay.experiments._stopped import STOPPED, stopped
 from bitreplay.learners import LEARNERS
-from bitreplay.runs import Setting
+from bitreplay.runs import Setting, Specification
 
 FINE_TUNED, JOINT = "FullFineTuning", "FullJoint"
 METHODS = (  # the paper's rows, its GBM with one prototype and eight, and around them what this library has besides
@@ -54,7 +54,7 @@ REAL = {"dataset": "cifar100", "image_size": 24, "encoder": "resnet18"}  # ours:
 SETTING: Mapping[Scale, Mapping[str, Any]] = {
     # Ours: all methods trained for as many epochs; sized for half an hour a seed on two cores.
     "cpu": {**REAL, "classes": 20, "base": 10, "increment": 2, "preset": "small"},
-    # Ours: half of the classes, in five increments as in the paper; sized for ten hours a seed on one core.
+    # Ours: half of the classes, in five increments as in the paper; sized for a night a seed on one core.
     "full": {**REAL, "classes": 50, "base": 25, "increment": 5, "preset": "medium"},
     "paper": PAPER,
 }
@@ -118,7 +118,7 @@ def average(method: MethodRuns) -> float:
 def run_columns(request: Request, learners: Sequence[str] | None = None) -> list[Column]:
     """Run all columns of a scale, or only `learners` in them."""
     scale, columns = request.scale, []
-    chosen = learners or (*METHODS, *(CHOSEN.values() if scale == "full" else ()))
+    chosen = learners or _rows_of(request)
     for dataset, tasks in SETTINGS[scale]:
         varied = {"dataset": dataset, "tasks": tasks} if scale == "paper" else {}  # sec. 4.1: T says how task 0 is cut
         own = {**SETTING[scale], **varied, **request.setting}
@@ -133,6 +133,20 @@ def run_columns(request: Request, learners: Sequence[str] | None = None) -> list
         name = f"{dataset}, T = {tasks}" if varied else f"{describe_sizes(results[0].history.task_sizes)} classes"
         columns.append(Column(name, [*results, *stopping(results)], published(dataset, tasks), by_seed=scale == "full"))
     return columns
+
+
+def trained(methods: Iterable[str]) -> list[str]:
+    """Those among some methods that train the whole network."""
+    frozen = LEARNERS.on_frozen_encoders()
+    return [method for method in methods if Specification.parse(method).name not in frozen]
+
+
+def _rows_of(request: Request) -> list[str]:
+    """All rows or, of the methods that train the whole network, fine-tuning and those asked for."""
+    if request.learners is None:
+        return [*METHODS, *(CHOSEN.values() if request.scale == "full" else ())]
+    left_out = trained(METHODS)
+    return list(dict.fromkeys([FINE_TUNED, *request.learners, *(name for name in METHODS if name not in left_out)]))
 
 
 def _rows(request: Request, setting: Setting, learners: Sequence[str], seeds: Sequence[int]) -> list[RunResult]:
