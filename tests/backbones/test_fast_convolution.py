@@ -12,7 +12,7 @@ from bitreplay._kernels.lanes import LANES
 from bitreplay.backbones import _fast_convolution
 from bitreplay.backbones._convolution import dense_2x2
 from bitreplay.backbones._fast_convolution import small_maps, small_maps_halved, tiles
-from bitreplay.backbones._few_products import few_products
+from bitreplay.backbones._few_products import LARGEST, few_products
 
 
 def draw(*shape, seed=0, last=True):
@@ -60,11 +60,43 @@ def test_small_maps_give_the_convolution_and_its_gradients(size, inputs, outputs
         assert_is_the_convolution(dense_2x2, maps, weight, 2e-6)
 
 
-@pytest.mark.parametrize(
-    ("size", "stride", "n_products"), [(1, 1, 1), (2, 1, 3), (3, 1, 5), (6, 1, 8), (2, 2, 2), (4, 2, 5)]
-)
-def test_few_products_are_few(size, stride, n_products):
-    assert len(few_products(size, stride).maps) == n_products
+@pytest.mark.parametrize("convolve", [small_maps, small_maps_halved])
+def test_small_maps_may_lie_in_any_way(convolve):
+    stride = 1 if convolve is small_maps else 2
+    maps = {
+        "one image": draw(1, 8, 3, 3),
+        "every second": draw(6, 8, 6, 6)[::2, :, ::2, 1::2],
+        "turned": draw(3, 8, 3, 3).transpose(2, 3),
+        "repeated": draw(1, 8, 3, 3).expand(4, -1, -1, -1),
+    }
+    weight = draw(8, 8, 3, 3, seed=1).transpose(0, 1)
+    for given in maps.values():
+        assert_is_the_convolution(convolve, given, weight, 2e-5, stride)
+    output = convolve(maps["one image"], weight.requires_grad_())
+    (found,) = torch.autograd.grad(output.sum(), weight)  # from one number, repeated
+    exact = nn.functional.conv2d(maps["one image"], weight, padding=1, stride=stride)
+    torch.testing.assert_close(found, torch.autograd.grad(exact.sum(), weight)[0], rtol=1e-4, atol=1e-4)
+
+
+def test_small_maps_compute_and_keep_only_what_is_needed():
+    maps, weight = draw(2, 8, 3, 3), draw(8, 8, 3, 3, seed=1)
+    for moving in (maps, weight):
+        one, other = (t.detach().requires_grad_(t is moving) for t in (maps, weight))
+        output = small_maps(one, other)
+        assert [tensor is not None for tensor in output.grad_fn.saved_tensors[2:]] == [moving is weight, moving is maps]
+        output.sum().backward()
+        assert (one.grad is None, other.grad is None) == (moving is weight, moving is maps)
+
+
+def test_few_products_are_few_and_fit_into_the_rows_that_a_kernel_works_in():
+    assert [len(few_products(size, 1).maps) for size in (1, 2, 3, 4, 5, 6)] == [1, 3, 5, 6, 7, 8]
+    assert [len(few_products(size, 2).maps) for size in (1, 2, 3, 4)] == [1, 2, 4, 5]
+    for size in range(1, LARGEST + 1):
+        for stride in (1, 2):
+            way = few_products(size, stride)
+            assert max(way.maps.size, way.kernels.size, way.outputs.size) <= winograd.WORK_ROWS
+    with pytest.raises(ValueError, match="more than 6 x 6"):
+        few_products(LARGEST + 1, 1)
 
 
 def test_second_derivatives_know_the_stride():

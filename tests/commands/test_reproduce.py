@@ -232,9 +232,9 @@ def test_all_names_a_damaged_outcome(calls, capsys, tmp_path):
 def test_learners_that_are_chosen_are_named_in_the_command(calls, tmp_path, monkeypatch):
     made = {**reproduction.EXPERIMENTS, "first": replace(reproduction.EXPERIMENTS["first"], takes_learners=True)}
     monkeypatch.setattr(reproduction, "EXPERIMENTS", made)
-    reproduction.reproduce("first", output=tmp_path, learners=["PASS", "EWC:strength=5"], seeds=[0])
+    reproduction.reproduce("first", output=tmp_path, learners=["PASS", "EWC:strength=5", "PASS"], seeds=[0])
     [request] = calls["first"]
-    assert request.learners == ["PASS", "EWC:strength=5"]
+    assert request.learners == ("PASS", "EWC:strength=5")  # each once
     found = read_outcome(tmp_path / "first" / "outcome.json")
     assert found.command == "bitreplay reproduce first --scale cpu --learners PASS EWC:strength=5 --seeds 0"
 
@@ -244,7 +244,11 @@ def test_learners_that_are_chosen_are_named_in_the_command(calls, tmp_path, monk
     [
         ("table-4", ["PASS"], "table-4 runs all of its learners; --learners goes with table-1"),
         ("all", ["PASS"], "all runs all of its learners"),
-        ("table-1", ["PASS", "GBM:prototypes=2"], "GBM does not, and is run anyway"),
+        (
+            "table-1",
+            ["PASS", "GBM:prototypes=2"],
+            "GBM:prototypes=2 does not: table-1 runs all of its own methods on frozen networks",
+        ),
         ("table-1", ["PAS"], "PASS"),
     ],
 )

@@ -40,6 +40,8 @@ def few_products(size: int, stride: int) -> FewProducts:
     >>> len(few_products(2, 1).maps) ** 2
     9
     """
+    if size > LARGEST:
+        raise ValueError(f"maps of more than {LARGEST} x {LARGEST} are no small ones")
     if size == 1 or stride == 2:
         return _directly(size, stride)
     if size == 2:

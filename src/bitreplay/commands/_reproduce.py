@@ -76,7 +76,8 @@ def reproduce(
         Nothing is trained then, and what needs other networks is left out.
     learners : list of str, optional
         For table-1: of the methods that train the whole network, which takes most of its time, only these, besides
-        fine-tuning. Options go after a colon: `--learners PASS PASS:prototype_weight=1`.
+        fine-tuning. Options go after a colon: `--learners PASS PASS:prototype_weight=1`. The outcome takes the place
+        of one with all of them; the runs stay.
     n_jobs : int
         Processes on this machine; -1 means one per core.
     download : bool
@@ -103,9 +104,15 @@ def reproduce(
         raise InputError("--network stands for the paper's network: it needs --scale full (or paper)")
     if network is not None and not (network / NETWORK).is_file():
         raise InputError(f"--network must be a folder written by `bitreplay train`; {network} has no {NETWORK}")
-    _check_learners(experiment, learners)
     request = Request(
-        scale, output / "runs", seeds, n_jobs, download, on_run=show, network=network, learners=learners or None
+        scale,
+        output / "runs",
+        seeds,
+        n_jobs,
+        download,
+        on_run=show,
+        network=network,
+        learners=_chosen(experiment, learners),
     )
     if scale != "cpu":  # beside those at cpu scale
         output, results = output / scale, results and results / scale
@@ -135,18 +142,20 @@ def reproduce(
     console.print(f"report: {page}")
 
 
-def _check_learners(experiment: str, learners: Sequence[str] | None) -> None:
-    """Before anything is run."""
+def _chosen(experiment: str, learners: Sequence[str] | None) -> Sequence[str] | None:
+    """The learners asked for, each once."""
     if not learners:
-        return
+        return None
     if experiment == "all" or not EXPERIMENTS[experiment].takes_learners:
         able = ", ".join(name for name, entry in EXPERIMENTS.items() if entry.takes_learners)
         raise InputError(f"{experiment} runs all of its learners; --learners goes with {able}")
     for text in learners:
-        if (name := Specification.parse(text).name) in LEARNERS.on_frozen_encoders():
+        if Specification.parse(text).name in LEARNERS.on_frozen_encoders():
             raise InputError(
-                f"--learners names methods that train the whole network; {name} does not, and is run anyway"
+                f"--learners names methods that train the whole network; {text} does not: {experiment} runs all of its "
+                "own methods on frozen networks anyway"
             )
+    return tuple(dict.fromkeys(str(Specification.parse(text)) for text in learners))
 
 
 def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
