@@ -11,6 +11,7 @@ from bitreplay._pages.methods import MeanAndSpread as Value
 from bitreplay._pages.numbers import bits
 from bitreplay._pages.numbers import percent as in_percent
 from bitreplay.experiments import Measured
+from bitreplay.experiments._main_table import NOT_RUN
 from bitreplay.experiments._published import published
 from results_first import STOPPED
 
@@ -55,7 +56,9 @@ def full_table(one: Measured) -> list[str]:
         values += [cells[name] for name in ("init", "past", "new")]
         values += [spread(cells["over stopping"], cells["95 %, ± over stopping"]), cells["memory"]]
         lines.append(line([f"**{row[0]}**" if row[0] == STOPPED else row[0], *values]))
-    return [*lines, "", f"{' or '.join(sorted(seeds))} seeds; {one.machine}; bitreplay {one.version}; {one.date}."]
+    many = "1 seed" if seeds == {"1"} else f"{' or '.join(sorted(seeds))} seeds"
+    lines += ["", f"{many}; {one.machine}; bitreplay {one.version}; {one.date}; `{one.command}`."]
+    return [*lines, *(f"\n{remark}" for remark in one.remarks if remark.startswith(NOT_RUN))]
 
 
 def spread(value: str, error: str) -> str:

@@ -15,6 +15,7 @@ from bitreplay._pages.numbers import bits
 from bitreplay.experiments import EXPERIMENTS, Measured
 from bitreplay.experiments._binarizer_table import FACTORS
 from bitreplay.experiments._binarizer_table import PUBLISHED as INITIAL
+from bitreplay.experiments._main_table import NOT_RUN
 from bitreplay.experiments._page import VERDICTS
 from bitreplay.experiments._published import EIGHT, HEAVISIDE, ONE, published
 from bitreplay.experiments._ste_table import PUBLISHED as PHASE
@@ -43,6 +44,7 @@ SCALE_WORDS = {
     "cpu": "scale *cpu*: a narrower ResNet-18 (48 channels instead of 64, stem of stride 2; 16 for tables 1 to 3), 10 "
     "to 27 epochs",
 }
+PART = "{full} as far as they have been run, all of them on {cpu}"
 WHOLE = {  # how table 1 was measured
     "full": "50 classes of CIFAR-100 at 24 px with a ResNet-18 of width 32 and 30 epochs a task",
     "cpu": "20 classes of CIFAR-100 with ten epochs",
@@ -65,10 +67,18 @@ def stamp(one: Measured) -> str:
     return f"`{one.name}`, scale {one.scale}, bitreplay {one.version}, {one.date}"
 
 
+def in_part(one: Measured) -> bool:
+    """Whether only some of its methods were run."""
+    return any(remark.startswith(NOT_RUN) for remark in one.remarks)
+
+
 def first_screen(measured: Sequence[Measured], drawing: Path, link: str) -> str:
     """The words, the figure (written to `drawing`, shown as `link`) and the table."""
     table_1 = newest(measured, MAIN)
-    parts = [_reproduced(measured), DIFFERS.format(whole=WHOLE["cpu" if table_1 is None else table_1.scale])]
+    whole = WHOLE["cpu" if table_1 is None else table_1.scale]
+    if table_1 is not None and in_part(table_1):
+        whole = PART.format(**WHOLE)
+    parts = [_reproduced(measured), DIFFERS.format(whole=whole)]
     if curves := newest(measured, CURVES):
         draw(curves, drawing)
         words = "Accuracy over the tasks (left), and its average beside the paper's number (right)"

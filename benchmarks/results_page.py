@@ -29,7 +29,7 @@ from reproducibility_tables import (
     where,
     write_between,
 )
-from results_first import TASKS, first_screen
+from results_first import TASKS, first_screen, in_part
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISONS = ROOT / "results" / "comparisons"
@@ -130,8 +130,8 @@ def methods_table(content: dict[str, Any]) -> list[str]:
 
 
 def superseded(measured: Sequence[Measured]) -> list[Measured]:
-    """Outcomes of 0.1.0 that have been measured at full scale since."""
-    full = {one.name for one in measured if one.scale == "full"}
+    """Outcomes of 0.1.0 that have been measured at full scale since, with all of their methods."""
+    full = {one.name for one in measured if one.scale == "full" and not in_part(one)}
     return [one for one in measured if one.scale == "cpu" and remeasured(one.version) and one.name in full]
 
 

@@ -2,7 +2,7 @@
 
 import importlib.util
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ import pytest
 from bitreplay.evaluation import Provenance, RunResult
 from bitreplay.experiments import Outcome, read_outcome, write_outcome
 from bitreplay.experiments._difference import Difference
+from bitreplay.experiments._main_table import NOT_RUN
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._page import VERDICTS
 from bitreplay.experiments._stopped import STOPPED
@@ -117,6 +118,26 @@ def test_table_1_at_full_scale_has_a_table_of_its_own(script, tmp_path):
     assert f"| **{STOPPED}** | " in page
     assert "1 or 2 seeds; " in page
     assert "with a ResNet-18 of width 32" in (tmp_path / "results.md").read_text(encoding="utf-8")
+
+
+def test_a_part_of_table_1_stands_beside_the_whole_one_of_before(script, tmp_path):
+    write_results(tmp_path, "0.1.0")
+    (tmp_path / "experiments" / "full").mkdir()
+    (tmp_path / "README.md").write_text("{}\n\nold\n\n{}\n".format(*script.FULL_MARKS))
+    content = json.loads((tmp_path / "experiments" / "table-2.json").read_text(encoding="utf-8"))
+    content |= {"name": "table-1", "title": "Table 1"}
+    (tmp_path / "experiments" / "table-1.json").write_text(json.dumps(content), encoding="utf-8")
+    table = methods_table([RunResult(STOPPED, 0, method(STOPPED, 0.9).histories[0])], "methods-0", "", None, {})
+    content |= {"scale": "full", "version": "0.3.0", "tables": [asdict(table)], "remarks": [f"{NOT_RUN}IL2A."]}
+    (tmp_path / "experiments" / "full" / "table-1.json").write_text(json.dumps(content), encoding="utf-8")
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "## Table 1: scale full\n" in page
+    assert "## Table 1\n" in page
+    assert "as far as they have been run, all of them on 20 classes" in page
+    shown = (tmp_path / "README.md").read_text(encoding="utf-8")
+    assert f"1 seed; {content['machine']}" in shown
+    assert f"\n\n{NOT_RUN}IL2A.\n" in shown
 
 
 def test_what_was_measured_at_full_scale_comes_first(script, tmp_path):

@@ -36,6 +36,7 @@ CURVES = {  # figure 4a: what a curve is called, and what it is
     **{name: name for name in ("FeTrIL", "PASS", "IL2A", "LUCIR", "EEIL", "iCaRL", "EWC", "LwF-MC", "TrainableGBM")},
     STOPPED: STOPPED,
 }
+NOT_RUN = "Not run, as --learners does not name them: "
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
         "20 classes, small images and networks, few epochs: the ranking may be compared with the paper, the numbers "
@@ -86,7 +87,7 @@ def _about_rows(request: Request, columns: Sequence[Column]) -> list[str]:
     rows, told = columns[0].methods, []
     if request.learners is not None:
         missing = [name for name in trained(METHODS) if name not in rows]
-        told = [f"Not run, as --learners does not name them: {', '.join(missing)}."] if missing else []
+        told = [f"{NOT_RUN}{', '.join(missing)}."] if missing else []
     if weighted := [name for name in CHOSEN.values() if name in rows]:
         told.append(
             f"{', '.join(weighted)}: with the loss weights that were chosen on held-out training samples of task 0 "
