@@ -151,10 +151,9 @@ def test_two_workers_of_dask_learn_and_answer_as_one_process(tmp_path: Path) -> 
     together = pickle.loads(pickle.dumps(clf)).partial_fit(X, y)
     parts = [np.isin(y, part) for part in np.array_split(np.unique(y), 2)]
     with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        client.wait_for_workers(2, timeout=120)  # on a busy machine one comes later than the other
         workers = list(client.scheduler_info()["workers"])
         assert len(workers) == 2
         futures = [
