@@ -20,8 +20,9 @@ from bitreplay.backbones._few_products import LARGEST
 # Ours: where it pays (results/choices/convolution.txt). Channels for every thread that torch has: our transforms have
 # one. Waste is the outputs of all tiles over those of the map.
 TILED_CHANNELS, MOST_WASTE = 32, 1.5
-WHOLE_CHANNELS = 64  # with stride 2, twice as many,
-FEWEST_CHANNELS = 16  # but for the smallest maps
+WHOLE_CHANNELS = 64  # with stride 2, twice as many
+# Ours: where a short trial broke even, beside other jobs; not in that file.
+FEWEST_CHANNELS = 16  # for the smallest maps
 WHOLE_IMAGES = 32  # of a batch: what kernels cost does not fall with it
 
 Way = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # from maps and weight to outputs

@@ -48,8 +48,8 @@ def tiles(maps: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
 class SmallMaps(torch.autograd.Function):
     """The convolution of square maps of up to 6x6, each in one piece: nine products for maps of 2x2, 64 for 6x6.
 
-    Until the gradients are computed it keeps maps and kernels in the domain, which are up to four times as large as
-    they were: 0.1 GB more for a ResNet-18 of full width, whatever the batch, and a fifth to a third more for the maps.
+    Until the gradients are computed it keeps maps and kernels in the domain, where kernels are up to seven times as
+    large (64 numbers for nine).
     """
 
     @staticmethod

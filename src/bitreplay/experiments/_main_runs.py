@@ -54,7 +54,7 @@ REAL = {"dataset": "cifar100", "image_size": 24, "encoder": "resnet18"}  # ours:
 SETTING: Mapping[Scale, Mapping[str, Any]] = {
     # Ours: all methods trained for as many epochs; sized for half an hour a seed on two cores.
     "cpu": {**REAL, "classes": 20, "base": 10, "increment": 2, "preset": "small"},
-    # Ours: half of the classes, in five increments as in the paper; sized for eight hours a seed on one core.
+    # Ours: half of the classes, in five increments as in the paper; sized for half a day a seed on one core.
     "full": {**REAL, "classes": 50, "base": 25, "increment": 5, "preset": "medium"},
     "paper": PAPER,
 }

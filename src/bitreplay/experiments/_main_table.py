@@ -229,7 +229,7 @@ def _over_fine_tuning(columns: Sequence[Column]) -> Claim:
 TABLE_1 = Experiment(
     title="GBM against replay, regularization and prototype methods (table 1)",
     shows="Is a generative binary memory better than other remedies for forgetting?",
-    duration={"cpu": "half an hour on two cores", "full": "eight hours a seed on one core", "paper": "days on a GPU"},
+    duration={"cpu": "half an hour on two cores", "full": "twelve hours a seed on one core", "paper": "days on a GPU"},
     run=main_table,
     takes_learners=True,
 )
