@@ -13,7 +13,7 @@ from bitreplay._pages.numbers import percent as in_percent
 from bitreplay.experiments import Measured
 from bitreplay.experiments._main_table import NOT_RUN
 from bitreplay.experiments._published import published
-from results_first import STOPPED
+from bitreplay.experiments._stopped import STOPPED
 
 CPU_MARKS = "<!-- written by benchmarks/results_page.py: begin -->", "<!-- end -->"
 FULL_MARKS = "<!-- written by benchmarks/results_page.py: full scale, begin -->", "<!-- full scale, end -->"

@@ -4,7 +4,7 @@ Everything comes from the outcomes in `results/experiments`; where one was measu
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -15,12 +15,15 @@ from bitreplay._pages.numbers import bits
 from bitreplay.experiments import EXPERIMENTS, Measured
 from bitreplay.experiments._binarizer_table import FACTORS
 from bitreplay.experiments._binarizer_table import PUBLISHED as INITIAL
+from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._main_table import NOT_RUN
 from bitreplay.experiments._page import VERDICTS
 from bitreplay.experiments._published import EIGHT, HEAVISIDE, ONE, published
 from bitreplay.experiments._ste_table import PUBLISHED as PHASE
 from bitreplay.experiments._ste_table import PUBLISHED_PLAIN
+from bitreplay.experiments._stopped import STOPPED
 from bitreplay.experiments._tasks_table import CALIBRATED_ROW
+from reproducibility_tables import remeasured
 
 CURVES, TASKS, MAIN, SCALES = "figure-4", "table-1-tasks", "table-1", ("full", "cpu")
 SHOWN = {"GBM K=8": EIGHT, "GBM K=1": ONE, "FeTrIL": "FeTrIL", "GBM closed form": "GBM", "NearestMean": "NearestMean"}
@@ -37,12 +40,12 @@ PAPERS = {  # what the paper's networks reach in the same phases: its tables 3 a
     **{f"{NETWORK}thermometer, p = {p}": (PUBLISHED_PLAIN, *both) for p, both in PHASE.items()},
     **{f"{NETWORK}heaviside, f = {f}": (None, None, INITIAL["heaviside"][i][1]) for i, f in enumerate(FACTORS)},
 }
-STOPPED = "stops after task 0"
+OURS = "Ours:"  # how claims begin that are not the paper's
 SCALE_WORDS = {
     "full": "scale *full*: the paper's ResNet-18 (width 64, stem of stride 1, 32 px), all of CIFAR-100, about 30 "
-    "epochs instead of 160, and for table 1 a smaller network",
-    "cpu": "scale *cpu*: a narrower ResNet-18 (48 channels instead of 64, stem of stride 2; 16 for tables 1 to 3), 10 "
-    "to 27 epochs",
+    "epochs instead of 160; for table 1, half of the classes and a smaller network",
+    "cpu": "scale *cpu*: a narrower ResNet-18 (48 channels instead of 64, stem of stride 2; 16 for tables 1 to 3) and "
+    "10 to 27 epochs, or an encoder given with its weights",
 }
 PART = "{full} as far as they have been run, all of them on {cpu}"
 WHOLE = {  # how table 1 was measured
@@ -90,24 +93,46 @@ def first_screen(measured: Sequence[Measured], drawing: Path, link: str) -> str:
     return "\n\n".join(parts)
 
 
+def counted(claims: Iterable[Claim]) -> str:
+    """How many there are, and what became of them."""
+    found = Counter(VERDICTS[claim.holds] for claim in claims)
+    told = ", ".join(f"{found[VERDICTS[holds]]} {words}" for holds, words in PLURAL.items() if found[VERDICTS[holds]])
+    return f"{found.total()} claims: {told}"
+
+
 def _reproduced(measured: Sequence[Measured]) -> str:
-    lines = ["**What was reproduced.**"]
+    lines = ["**What was reproduced.**", ""]
     for scale in SCALES:
         mine = [one for one in measured if one.scale == scale]
         if mine:
-            claims = Counter(VERDICTS[claim.holds] for one in mine for claim in one.claims)
-            told = ", ".join(f"{claims[VERDICTS[holds]]} {words}" for holds, words in PLURAL.items())
+            judged = [one for one in mine if not remeasured(one.version)]
+            older = ", ".join(one.name for one in mine if one.claims and one not in judged)
+            papers, ours = ([claim for one in judged for claim in claims_of(one, kind)] for kind in (True, False))
             versions = " and ".join(sorted({version for one in mine for version in one.version.split(", ")}))
+            theirs = sum(map(of_the_paper, mine))
             lines.append(
-                f"{len(mine)} tables and figures at {SCALE_WORDS[scale]} (bitreplay {versions}); of their "
-                f"{sum(claims.values())} claims {told}."
+                f"- {theirs} tables and figures of the paper, and {len(mine) - theirs} experiments beyond it, at "
+                f"{SCALE_WORDS[scale]} (bitreplay {versions}); "
+                f"the paper's {counted(papers)}"
+                + (f"; ours, {counted(ours)}" if ours else "")
+                + (f"; not counted: those of {older}, which 0.1.0 judged by other rules." if older else ".")
             )
     missing = [name for name in EXPERIMENTS if not any(one.name == name for one in measured)]
     if missing:
-        lines.append(f"Not measured: {', '.join(missing)}.")
+        lines.append(f"- Not measured: {', '.join(missing)}.")
     if not any(one.scale == "full" for one in measured):
-        lines.append("Nothing was measured at full scale yet.")
-    return " ".join(lines)
+        lines.append("- Nothing was measured at full scale yet.")
+    return "\n".join(lines)
+
+
+def of_the_paper(one: Measured) -> bool:
+    """Whether it is a table or figure of the paper, or a form of one."""
+    return one.name.startswith(("table-", "figure-"))
+
+
+def claims_of(one: Measured, papers: bool) -> list[Claim]:
+    """Its claims that are the paper's, or those that are ours."""
+    return [claim for claim in one.claims if (of_the_paper(one) and not claim.paper.startswith(OURS)) == papers]
 
 
 def curves_of(one: Measured) -> dict[str, tuple[list[int], list[float]]]:

@@ -1,10 +1,10 @@
 """How much results change when the network is trained again: the noise that one network cannot show.
 
-One small setting (50 classes of CIFAR-100 in 25 + 5 x 5; the slim ResNet-18 of tables 2 and 3 at 16 px, four epochs
-and one with the thermometer, p = 1) with several seeds of the network's training, and one of the learners. Printed are
-standard deviations over the networks: of accuracies (methods on different networks), of differences between methods (on
-the same network), and of what the phases of training add. The verdicts of the experiments use them
-(`src/bitreplay/experiments/_retraining.py`).
+The setting of table 1 at full scale (50 classes of CIFAR-100 in 25 + 5 x 5, a ResNet-18 of width 32 at 24 px, 30 epochs
+and then those with the thermometer, p = 1), with several seeds of the network's training, and one of the learners.
+Printed are standard deviations over the networks: of accuracies (methods on different networks), of differences between
+methods (on the same network), and of what the phases of training add. The verdicts of the experiments use them
+(`src/bitreplay/experiments/_retraining.py`). A network takes 20 minutes on one core; `--seeds` divides the work.
 
 BITREPLAY_DATA=datasets python benchmarks/retraining.py --output runs/retraining > results/choices/retraining.txt
 """
@@ -19,9 +19,9 @@ import numpy as np
 
 from bitreplay import metrics
 from bitreplay._pages.methods import MethodRuns, gather
-from bitreplay.evaluation import History
+from bitreplay.evaluation import History, made_in_words
 from bitreplay.experiments._curves_figure import _mean_gap, _mean_priority
-from bitreplay.experiments._networks import SMALL
+from bitreplay.experiments._main_runs import SETTING
 from bitreplay.experiments._published import EIGHT, ONE
 from bitreplay.runs import Setting, Specification, compare_learners
 
@@ -31,17 +31,9 @@ METHODS = {  # what a column is called, and what it is
     "closed": "GBM",
     "FeTrIL": "FeTrIL",
     "NearestMean": "NearestMean",
+    "FeCAM": "FeCAM",
 }
 LEARNER_SEEDS = (0,)
-SETTING = {
-    **SMALL["cpu"],
-    "classes": 50,
-    "base": 25,
-    "increment": 5,
-    "tasks": None,
-    "image_size": 16,
-    "training": {"epochs": 4, "ste_epochs": 1},
-}
 
 
 def initial(history: History) -> float:
@@ -85,23 +77,30 @@ def root_mean_square(values: Sequence[float]) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def main(output: Path = Path("runs/retraining"), networks: int = 3) -> None:
+def degrees(values: Sequence[Values]) -> float:
+    """Degrees of freedom of the pooled spread of differences: Box's (1954), as these are correlated."""
+    centred = np.array(values) - np.mean(values, axis=0)  # what all methods have in common is in no difference
+    covariance = np.cov(centred)
+    return float((len(values[0]) - 1) * np.trace(covariance) ** 2 / np.trace(covariance @ covariance))
+
+
+def main(output: Path = Path("runs/retraining"), seeds: list[int] | None = None) -> None:
     """Train the networks, or find them, run all methods and print the spreads.
 
     Parameters
     ----------
     output : Path
         Folder for the runs; another call goes on there.
-    networks : int
-        How many, with training seeds from 0.
+    seeds : list of int, optional
+        Of the networks' training; by default 0 to 4.
     """
     found, phases = [], []
-    for seed in range(networks):
-        methods, reached = measured(Setting(**SETTING, training_seed=seed), output)
+    for seed in seeds or range(5):
+        methods, reached = measured(Setting(**{**SETTING["full"], "training_seed": seed}), output)
         found.append(methods)
         phases.append(reached)
         print(f"network {seed}: {reached}", file=sys.stderr, flush=True)
-    print(f"{networks} networks (training seeds 0 to {networks - 1}); accuracies in %")
+    print(f"{len(found)} networks; accuracies in %")
     for name, metric in METRICS.items():
         values = {m: np.array([100 * one[m].measure(metric).mean for one in found]) for m in METHODS}
         print(f"\n{name}, on every network")
@@ -112,13 +111,16 @@ def main(output: Path = Path("runs/retraining"), networks: int = 3) -> None:
             pairs = {f"{a} - {b}": values[a] - values[b] for a, b in combinations(METHODS, 2)}
             print("\n".join(row(pair, each) for pair, each in pairs.items()))
             spreads = [spread(each) for each in pairs.values()]
-            print(f"pooled sd: {root_mean_square(spreads):.2f}; largest: {max(spreads):.2f}")
+            known = f"{degrees(list(values.values())):.1f} degrees of freedom"
+            print(f"pooled sd: {root_mean_square(spreads):.2f}, {known}; largest: {max(spreads):.2f}")
     print("\ntask 0, by phase of the training")
     each = {name: np.array([100 * float(one[name] or np.nan) for one in phases]) for name in PHASES}
     print("\n".join(row(name, values) for name, values in each.items()))
     plain, cut, trained = (each[name] for name in PHASES)
     print(row("straight-through - binarized", trained - cut))
     print(row("straight-through - plain", trained - plain))
+    made = made_in_words([history for methods in found for method in methods.values() for history in method.histories])
+    print(f"\n{made['machine']}; bitreplay {made['version']}; {made['date']}")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,8 @@ class QuickRequest(Request):
 def steady_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if networks came out alike: verdicts then follow from seeds and test samples. test_retraining.py undoes it."""
     monkeypatch.setattr(_retraining, "SPREADS", dict.fromkeys(_retraining.SPREADS, Spread(0.0, 0.0)))
+    monkeypatch.setattr(_retraining, "RETRAINED", {})
+    monkeypatch.setattr(_retraining, "UNSTEADY", {})
 
 
 @pytest.fixture(scope="session")

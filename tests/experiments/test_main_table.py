@@ -6,9 +6,18 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.evaluation import RunResult
-from bitreplay.experiments import _main_runs
+from bitreplay.experiments import _main_runs, _retraining
 from bitreplay.experiments._main_runs import METHODS, Column
-from bitreplay.experiments._main_table import CURVES, FAMILIES, _claims, _curves, _published_order, main_table
+from bitreplay.experiments._main_table import (
+    CURVES,
+    FAMILIES,
+    _ahead,
+    _claims,
+    _curves,
+    _published_order,
+    main_table,
+)
+from bitreplay.experiments._noise import Noise
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, PUBLISHED, published
 from bitreplay.experiments._stopped import STOPPED
 from tests.experiments.histories import history, interval, margin
@@ -137,6 +146,24 @@ def test_with_some_methods_missing_a_claim_about_all_may_fail_but_not_hold(missi
     behind = column(FeTrIL=0.64, LUCIR=0.1)
     part = replace(behind, results=[one for one in behind.results if one.name not in missing])
     assert [_claims([part])[number].holds for number in (3, 5)] == [False, False]
+
+
+def test_a_method_must_be_better_than_every_rival_not_only_the_best(monkeypatch):
+    assert _claims([column()])[3].holds is True
+    monkeypatch.setattr(_retraining, "UNSTEADY", {"IL2A": {"average": Noise(0.05, 2)}})
+    claim = _claims([column()])[3]
+    assert claim.measured.endswith("against FeTrIL")
+    assert claim.holds is None  # IL2A is far behind, but another training of it might be ahead
+
+
+def test_the_best_of_several_may_be_the_best_by_chance():
+    one = column()
+    alone, chosen = (_ahead(one, names, ["LUCIR"]) for names in (["FeTrIL"], ["PASS", "IL2A", "FeTrIL"]))
+    assert alone.positive is chosen.positive is True
+    assert chosen.p == pytest.approx(3 * alone.p)
+    behind = _ahead(one, ["LUCIR", "iCaRL"], ["PASS", "FeTrIL"])
+    assert behind.positive is False
+    assert behind.p == pytest.approx(2 * one.difference(one.method("FeTrIL"), one.method("LUCIR")).verdict.p)
 
 
 def test_chosen_weights_may_have_been_run_alone(monkeypatch):

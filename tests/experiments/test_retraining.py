@@ -95,6 +95,7 @@ def spreads(monkeypatch):
     monkeypatch.setitem(_retraining.SPREADS, "average", Spread(0.01, 0.002, 3, 12))
     monkeypatch.setitem(_retraining.SPREADS, "final", Spread(0.02, 0.004, 3, 12))
     monkeypatch.setattr(_retraining, "RETRAINED", {"average": Noise(0.009, 20)})
+    monkeypatch.setattr(_retraining, "UNSTEADY", {"IL2A": {"average": Noise(0.03, 2)}})
 
 
 def test_which_noise_counts(spreads):
@@ -102,10 +103,13 @@ def test_which_noise_counts(spreads):
     assert retraining(runs) == Noise(0.002, 12)
     assert retraining(runs, "one side", "final") == Noise(0.02, 3)
     assert retraining(runs, "different").error == pytest.approx(np.sqrt(2) * 0.01)
-    assert retraining(runs, "same by seed") == retraining(runs)
-    assert retraining(runs, "different by seed") == retraining(runs, "different")
-    assert retraining(runs, "by seed") == pytest.approx(Noise(np.sqrt(2) * 0.009, 20))
-    assert retraining(runs, "by seed", "final") == retraining(runs, "different", "final")  # nothing else is known
+    assert retraining(runs, "trained") == pytest.approx(Noise(np.sqrt(2) * 0.009, 20))
+    assert retraining(runs, "mixed") == pytest.approx(Noise(np.hypot(0.009, 0.01), 3))
+    assert retraining(runs, "trained", "final") == retraining(runs, "different", "final")  # nothing else is known
+    unsteady = [*runs, History.empty("IL2A")]
+    assert retraining(unsteady, "trained") == pytest.approx(Noise(np.hypot(0.03, 0.009), 2))
+    assert retraining(unsteady, "mixed") == pytest.approx(Noise(np.hypot(0.03, 0.01), 2))
+    assert retraining(unsteady, "mixed", "final") == retraining(runs, "mixed", "final")
     given = History.empty("x", {"pretrained": "ImageNet"})
     assert retraining([given, given], "different") == NOTHING
     assert retraining([given, *runs]).error == 0.002
@@ -143,11 +147,13 @@ def test_two_seeds_and_what_is_known_of_their_spread(times, least):
 
 def test_networks_of_every_seed_are_noise_of_the_seeds(spreads):
     one, other = method("a", 0.60, 0.62), method("b", 0.5, 0.5)
-    found = difference(one, other, networks="by seed")
+    found = difference(one, other, networks="trained", by_seed=True)
     assert "network" not in found.noises
     assert found.seeds.degrees == 1 + 20
     assert found.seeds.error == pytest.approx(np.sqrt((0.02**2 / 2 + 20 * 2 * 0.009**2) / 21 / 2))
-    assert difference(one, other, networks="same by seed").seeds.degrees == 1  # 0.02 apart, where 0.002 is expected
+    assert (
+        difference(one, other, networks="same", by_seed=True).seeds.degrees == 1
+    )  # 0.02 apart, where 0.002 is expected
 
 
 def test_differences_of_differences_keep_their_noises():

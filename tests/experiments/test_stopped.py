@@ -7,7 +7,7 @@ import pytest
 
 from bitreplay import metrics
 from bitreplay.evaluation import RunResult
-from bitreplay.experiments._main_runs import Column, stopping
+from bitreplay.experiments._main_runs import FINE_TUNED, Column, stopping
 from bitreplay.experiments._main_table import _about_stopping, _over_stopping
 from bitreplay.experiments._methods_table import methods_table
 from bitreplay.experiments._published import EIGHT, HEAVISIDE, published
@@ -62,18 +62,25 @@ def test_whether_methods_stand_on_one_network():
     frozen, rival = method(EIGHT, 0.5, 0.6), method("FeTrIL", 0.5, 0.6, learner="FeTrIL")
     signs = method(EIGHT + HEAVISIDE, 0.5, 0.6)
     networks = Column("one network", [], {}).networks
-    assert networks(frozen, rival) == "same"
-    assert networks(frozen, signs) == "different"
-    assert networks(frozen, trained) == networks(begun, trained) == "one side"
-    assert networks(frozen, begun) == "same"
-    assert networks(trained, other) == "by seed"
+    assert networks(frozen, rival) == ("same", False)
+    assert networks(frozen, signs) == ("different", False)
+    assert networks(frozen, trained) == networks(frozen, begun) == ("one side", False)
+    assert networks(trained, other) == networks(trained, begun) == ("trained", True)
     once = [method(name, 0.5, learner=name) for name in ("LUCIR", "EWC", "FeTrIL", "NearestMean")]
-    assert networks(*once[:2]) == "different"
+    assert [networks(*once[at : at + 2]) for at in range(3)] == [("trained", False), ("mixed", False), ("same", False)]
     by_seed = Column("a network for every seed", [], {}, by_seed=True).networks
     pairs = permutations([trained, other, frozen, rival, signs], 2)
     found = {frozenset((one.name, two.name)): by_seed(one, two) for one, two in pairs}
-    assert [{*pair} for pair, networks in found.items() if networks == "same by seed"] == [{EIGHT, "FeTrIL"}]
-    assert [{*pair} for pair, networks in found.items() if networks == "by seed"] == [{"LUCIR", "EWC"}]
-    assert sum(networks == "different by seed" for networks in found.values()) == len(found) - 2
-    assert by_seed(frozen, rival) == "same by seed"
-    assert (by_seed(*once[:2]), by_seed(*once[2:])) == ("different", "same")  # one seed says nothing about others
+    assert {shown for _, shown in found.values()} == {True}
+    assert [{*pair} for pair, (kind, _) in found.items() if kind == "same"] == [{EIGHT, "FeTrIL"}]
+    assert [{*pair} for pair, (kind, _) in found.items() if kind == "trained"] == [{"LUCIR", "EWC"}]
+    assert sum(kind == "mixed" for kind, _ in found.values()) == 2 * 3
+    assert sum(kind == "different" for kind, _ in found.values()) == 2
+    assert (by_seed(*once[:2]), by_seed(*once[2:])) == (("trained", False), ("same", False))  # nothing about others
+
+
+def test_fine_tuning_and_whoever_stops_are_one_network_after_task_0():
+    tuned, still, other = (method(name, 0.5, learner="FullFineTuning") for name in (FINE_TUNED, STOPPED, "another"))
+    networks = Column("", [], {}, by_seed=True).networks
+    assert networks(tuned, still) == networks(still, tuned) == ("same", False)
+    assert networks(other, still) == ("trained", False)

@@ -183,11 +183,14 @@ def difference(
     other: MethodRuns,
     metric: Callable[[History], float] = metrics.average,
     networks: Networks = "same",
+    by_seed: bool = False,
 ) -> Difference:
     """How much better one method is than another, per seed; `networks` says whether they stand on the same network."""
     pairs = list(zip(one.histories, other.histories, strict=True))
     kind: Kind = "average" if metric is metrics.average else "final" if metric is metrics.final else "state"
-    return difference_of(lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs], networks, kind)
+    return difference_of(
+        lambda view: [metric(view(a)) - metric(view(b)) for a, b in pairs], networks, kind, by_seed=by_seed
+    )
 
 
 def mean_difference(pairs: Sequence[tuple[MethodRuns, MethodRuns]]) -> Difference:
@@ -209,12 +212,14 @@ def difference_of(
     networks: Networks = "same",
     kind: Kind = "average",
     times: float = 1.0,
+    by_seed: bool = False,
 ) -> Difference:
     """Any statistic of histories, with all its errors.
 
     `statistic` takes a view, a function from a history to the part under consideration, and returns one value per seed;
     it must access every history through the view. It changes `times` as much with the network as what was measured of
-    this `kind` (:func:`retraining`).
+    this `kind` (:func:`retraining`). If the networks are trained `by_seed`, the seeds show that noise themselves, and
+    what was measured says what to expect of them.
     """
     histories: list[History] = []
 
@@ -225,7 +230,7 @@ def difference_of(
     values = [float(value) for value in statistic(whole)]
     error, degrees = retraining(histories, networks, kind)
     noise = Noise(times * error, degrees)
-    network, expected = (NOTHING, noise) if networks.endswith("by seed") else (noise, NOTHING)
+    network, expected = (NOTHING, noise) if by_seed else (noise, NOTHING)
     parts = n_parts(histories)
     if parts < 2:  # no answers were kept, or next to none: as if the methods had been asked about different samples
         off = max(float(metrics.standard_error(history).mean()) for history in histories)

@@ -95,23 +95,22 @@ class Column:
 
     def difference(self, one: MethodRuns, other: MethodRuns) -> Difference:
         """How much better one is than another, with the noise of the networks that they stand on."""
-        return difference(one, other, networks=self.networks(one, other))
+        networks, by_seed = self.networks(one, other)
+        return difference(one, other, networks=networks, by_seed=by_seed)
 
-    def networks(self, one: MethodRuns, other: MethodRuns) -> Networks:
-        """Whether two methods stand on the same network: a frozen one, or one that they train with every seed.
+    def networks(self, one: MethodRuns, other: MethodRuns) -> tuple[Networks, bool]:
+        """Whether two methods stand on the same network, and whether the seeds show the noise of training it again.
 
-        TrainableGBM begins with the frozen one.
+        Whoever trains the whole network does so with every seed.
         """
-        frozen = (*LEARNERS.on_frozen_encoders(), "TrainableGBM")
-        own = [method.histories[0].learner not in frozen for method in (one, other)]
-        alike = not any(own) and one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE)
-        if self.by_seed and len(one.seeds) > 1:
-            return "same by seed" if alike else "by seed" if all(own) else "different by seed"
+        n_own = len([method for method in (one, other) if trained([method.histories[0].learner])])
+        bits = one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE)
+        alike = bits if n_own == 0 else {one.name, other.name} == {STOPPED, FINE_TUNED}  # one network after task 0
         if alike:
-            return "same"
-        if not any(own) or len(one.seeds) == 1:
-            return "different"
-        return "by seed" if all(own) else "one side"
+            return "same", self.by_seed and len(one.seeds) > 1
+        if self.by_seed or len(one.seeds) == 1:
+            return ("different", "mixed", "trained")[n_own], len(one.seeds) > 1
+        return ("different", "one side", "trained")[n_own], n_own == 2
 
 
 def average(method: MethodRuns) -> float:

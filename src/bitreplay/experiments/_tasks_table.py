@@ -20,7 +20,7 @@ from bitreplay.experiments._difference import Difference, Floats, View, differen
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._networks import NETWORK, TINY, network_of
 from bitreplay.experiments._published import EIGHT, HEAVISIDE, ONE, published
-from bitreplay.experiments._verdict import all_hold
+from bitreplay.experiments._verdict import Verdict, all_hold
 from bitreplay.runs import Setting
 
 CLOSED_FORM, RIVAL, SIMPLEST = "GBM", "FeTrIL", "NearestMean"
@@ -43,6 +43,7 @@ Divisions = Mapping[int, Mapping[str, Any]]  # T, and the options of Setting tha
 # The paper's T = 20 is 40 + 20 x 3, which needs its own network. On one network, 50 classes come first for every T.
 ONE_NETWORK: Divisions = {5: {"tasks": 5}, 10: {"tasks": 10}, 20: {"tasks": None, "sizes": [50, *[3, 2] * 10]}}
 TWO_NETWORKS: Divisions = {tasks: {"tasks": tasks} for tasks in ALL}  # sec. 4.1
+TWO_SIZES = ("cifar100",)  # data sets of which task 0 has fewer classes for T = 20 in the paper; TinyImageNet's has not
 LOST = {  # by table 1, what GBM with K = 8 loses from T = 5 to T = 20, as a share; sec. 4.2 says 1.6 % for TinyImageNet
     dataset: 1 - published(dataset, 20)[EIGHT] / published(dataset, 5)[EIGHT] for dataset in DATASETS["paper"]
 }
@@ -182,32 +183,36 @@ def _loss(measured: Measured, learner: str, few: int, many: int, other: str | No
 
 def _claims(dataset: str, measured: Measured, few: int, many: int) -> list[Claim]:
     tasks = sorted({t for _, t in measured})
-    over_rival = difference(measured[EIGHT, many], measured[RIVAL, many])
-    closed = difference(measured[CLOSED_FORM, many], measured[RIVAL, many])
+    over_rival, closed = (
+        {t: difference(measured[row, t], measured[RIVAL, t]) for t in tasks} for row in (EIGHT, CLOSED_FORM)
+    )
     more = {t: difference(measured[EIGHT, t], measured[ONE, t]) for t in tasks}
     ours, theirs = (_loss(measured, learner, few, many) for learner in (EIGHT, RIVAL))
     smaller = _loss(measured, RIVAL, few, many, EIGHT)
+    said = [t for t in tasks if not (column := published(dataset, t)) or column[EIGHT] > column[RIVAL]]
+    spared = dataset in TWO_SIZES and len({measured[EIGHT, t].task_sizes[0] for t in (few, many)}) == 1
     data, lost = NAMES.get(dataset, dataset), {row: _published_loss(dataset, row, few, many) for row in (EIGHT, RIVAL)}
     claims = [
         Claim(
-            f"{data}: GBM with K = 8 is better than FeTrIL at T = {many}{_by(dataset, [many], EIGHT, RIVAL)}",
-            f"{dataset}: {over_rival}; GBM in closed form: {closed}",
-            over_rival.verdict,
+            f"{data}: GBM with K = 8 is better than FeTrIL at T = {', '.join(map(str, said))}"
+            + _by(dataset, said, EIGHT, RIVAL),
+            f"{dataset}: {_by_tasks(over_rival)}; GBM in closed form: {_by_tasks(closed)}",
+            all_hold(over_rival[t].verdict for t in said),
         ),
         Claim(
             f"{data}: from T = {few} to T = {many} GBM loses little (relative: {lost[EIGHT]})",
             f"{dataset}: {100 * ours.mean:.1f} % (± {100 * ours.margin:.1f})",
-            ours.at_most(LOST[dataset]),
+            _unless_spared(ours.at_most(LOST[dataset]), spared),
         ),
         Claim(
             f"{data}: from T = {few} to T = {many} GBM loses less than FeTrIL (relative: {lost[EIGHT]} against "
             f"{lost[RIVAL]})",
             f"{dataset}: {100 * ours.mean:.1f} % against {100 * theirs.mean:.1f} %, less by {smaller}",
-            smaller.verdict,
+            _unless_spared(smaller.verdict, spared),
         ),
         Claim(
             f"{data}: K = 8 is better than K = 1 at every T{_by(dataset, tasks, EIGHT, ONE)}",
-            f"{dataset}: " + ", ".join(f"T = {t}: {one}" for t, one in more.items()),
+            f"{dataset}: {_by_tasks(more)}",
             all_hold(one.verdict for one in more.values()),
         ),
     ]
@@ -228,6 +233,15 @@ def _claims(dataset: str, measured: Measured, few: int, many: int) -> list[Claim
             )
         )
     return claims
+
+
+def _unless_spared(verdict: Verdict, spared: bool) -> Verdict:
+    """A claim on a loss that is partly due to a network that has seen fewer classes: spared that, it may only fail."""
+    return Verdict.inconclusive() if spared and verdict.positive else verdict
+
+
+def _by_tasks(differences: Mapping[int, Difference]) -> str:
+    return ", ".join(f"T = {t}: {one}" for t, one in differences.items())
 
 
 def _by(dataset: str, tasks: Sequence[int], one: str, other: str) -> str:

@@ -40,7 +40,7 @@ VARIANTS = {
     "LUCIR": (LUCIR, {"exemplars": 5}, lambda n, t: 5 * n * IMAGE),
     "LwF-MC": (LwFMC, {}, lambda n, t: 0),
     "EWC": (EWC, {"fisher_samples": 40}, lambda n, t: BACKBONE * FLOAT),
-    "EWC all": (EWC, {"fisher_samples": 40, "outputs": "all"}, lambda n, t: BACKBONE * FLOAT),
+    "EWC all": (EWC, {"fisher_samples": 40, "outputs": "all"}, lambda n, t: (BACKBONE + n * (D + 1)) * FLOAT),
     "PASS": (PASS, {"learning_rate": 0.01}, lambda n, t: (n * D + 1) * FLOAT),
     "IL2A": (IL2A, {"learning_rate": 0.01}, lambda n, t: n * (D + D * D) * FLOAT),
     "TrainableGBM": (TrainableGBM, {"prototypes": 2}, lambda n, t: 2 * D * 8 * n),

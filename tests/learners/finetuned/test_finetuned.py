@@ -84,7 +84,7 @@ def test_same_seed_same_result_another_seed_another_and_no_global_random_state(v
 @pytest.mark.parametrize("variant", [name for name, (kind, *_) in VARIANTS.items() if kind.later_options])
 def test_later_options_have_no_effect_on_task_0(variant):
     kind = VARIANTS[variant][0]
-    other = {"outputs": "new" if variant == "EWC all" else "all", "rivals": 3}
+    other = {"rivals": 3}
     learner = make(variant)
     for name in kind.later_options:
         setattr(learner, name, other[name] if name in other else getattr(learner, name) / 2)

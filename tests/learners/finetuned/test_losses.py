@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from bitreplay.learners.finetuned._eeil import distillation, gradient_noise
-from bitreplay.learners.finetuned._ewc import diagonal_fisher, elastic_penalty
+from bitreplay.learners.finetuned._ewc import diagonal_fisher, elastic_penalty, held_weights
 from bitreplay.learners.finetuned._icarl import icarl_loss
 from bitreplay.learners.finetuned._il2a import _beta, augmented_logits, mixed_classes, pair_number
 from bitreplay.learners.finetuned._lucir import imprinted, less_forget, margin_ranking
@@ -129,30 +129,40 @@ def small_network():
     return network
 
 
-def test_ewc_measures_fisher_information_sample_by_sample():
+@pytest.mark.parametrize("outputs", ["new", "all"])
+def test_ewc_measures_fisher_information_sample_by_sample(outputs):
     network, pixels = small_network().eval(), numbers(21, 1, 4, 4)
-    expected = {name: torch.zeros_like(value) for name, value in network.backbone.named_parameters()}
+    tasks = zip(network.head.weights, network.head.biases, strict=True)
+    head = [value for task in tasks for value in task]
+    weights = [*network.backbone.parameters(), *(head if outputs == "all" else ())]
+    expected = [torch.zeros_like(value) for value in weights]
     for image in pixels:
         network.zero_grad()
         log_probabilities = network(image[None]).log_softmax(1)[0]
         log_probabilities.max().backward()
-        for name, value in network.backbone.named_parameters():
-            expected[name] += value.grad**2 / len(pixels)
-    measured = diagonal_fisher(network, pixels)
-    assert measured.keys() == expected.keys()
-    for name, value in expected.items():
-        assert value.max() > 0
-        torch.testing.assert_close(measured[name], value, rtol=1e-4, atol=1e-8)
+        for square, value in zip(expected, weights, strict=True):
+            square += value.grad**2 / len(pixels)
+    measured = diagonal_fisher(network, pixels, outputs)
+    for value, other in zip(measured, expected, strict=True):
+        assert other.max() > 0
+        torch.testing.assert_close(value, other, rtol=1e-4, atol=1e-8)
 
 
 def test_ewc_pulls_by_what_mattered():
-    backbone = nn.Linear(2, 1)
-    anchors = {"weight": torch.tensor([[1.0, 2.0]]), "bias": torch.tensor([0.0])}
-    fisher = {"weight": torch.tensor([[0.5, 0.0]]), "bias": torch.tensor([2.0])}
-    with torch.no_grad():
-        backbone.weight.copy_(torch.tensor([[4.0, 9.0]]))
-        backbone.bias.copy_(torch.tensor([3.0]))
-    assert elastic_penalty(backbone, anchors, fisher).item() == pytest.approx((0.5 * 9 + 2 * 9) / 2)
+    weights = [torch.tensor([[4.0, 9.0]]), torch.tensor([3.0]), torch.tensor([100.0])]
+    anchors = [torch.tensor([[1.0, 2.0]]), torch.tensor([0.0])]  # the third came since
+    fisher = [torch.tensor([[0.5, 0.0]]), torch.tensor([2.0])]
+    assert elastic_penalty(weights, anchors, fisher).item() == pytest.approx((0.5 * 9 + 2 * 9) / 2)
+
+
+def test_ewc_adds_the_outputs_of_another_task_at_the_end_of_what_it_holds():
+    network = small_network()
+    before = [value.shape for value in held_weights(network, "all")]
+    network.head.grow(2, torch.Generator().manual_seed(1))
+    after = held_weights(network, "all")
+    assert [value.shape for value in after[:-2]] == before
+    assert after[-2] is network.head.weights[-1]
+    assert after[-1] is network.head.biases[-1]
 
 
 # ------------------------------------------------------------------ PASS

@@ -13,13 +13,13 @@ import torch
 from torch.nn.functional import cross_entropy, normalize
 
 from bitreplay.learners.finetuned._eeil import distillation, gradient_noise
-from bitreplay.learners.finetuned._ewc import diagonal_fisher
+from bitreplay.learners.finetuned._ewc import diagonal_fisher, held_weights
 from bitreplay.learners.finetuned._icarl import icarl_loss
 from bitreplay.learners.finetuned._il2a import mixed_classes
 from bitreplay.learners.finetuned._lucir import imprinted, less_forget, margin_ranking
 from bitreplay.learners.finetuned._pass import rotated
 from bitreplay.learners.finetuned._training import Batch
-from tests.learners.finetuned.problems import SIZES, make, scenario
+from tests.learners.finetuned.problems import SIZES, D, make, scenario
 
 N_OLD, N_NEW = SIZES[:2]
 N = 24  # images of a batch
@@ -139,24 +139,28 @@ def test_lucir_adds_direction_and_margin_to_the_cosine_loss():
 
 
 @pytest.mark.parametrize("variant", ["EWC", "EWC all"])
-def test_ewc_trains_new_outputs_or_all_and_holds_the_backbone(variant):
+def test_ewc_trains_new_outputs_or_all_and_holds_the_rest(variant):
     learner, kept, (look,) = second_task(variant, fisher_samples=10_000, old_share=0.25)
     first = N_OLD if variant == "EWC" else 0
     assert look.trainable == [variant == "EWC all", True]
-    moved, begin, penalty = dict(look.network.backbone.named_parameters()), 0, 0.0
-    for name, value in look.old.backbone.named_parameters():
+    outputs = "new" if variant == "EWC" else "all"
+    moved, begin, penalty = held_weights(look.network, outputs), 0, 0.0
+    for new, value in zip(moved, held_weights(look.old, outputs), strict=False):
         fisher = kept["fisher"][begin : begin + value.numel()].reshape(value.shape)
-        penalty += float((fisher * (moved[name] - value).detach().numpy() ** 2).sum()) / 2
+        penalty += float((fisher * (new - value).detach().numpy() ** 2).sum()) / 2
         begin += value.numel()
+    assert begin == len(kept["fisher"])
     assert penalty > 0
     expected = cross_entropy(look.logits[:, first:], look.classes - first).item() + 5000 * penalty
     assert look.value == pytest.approx(expected, **NEAR)
 
     pixels = learner.preprocessing(torch.from_numpy(scenario[1].train.images))
-    measured = diagonal_fisher(learner.network.requires_grad_(True), pixels).values()
+    measured = diagonal_fisher(learner.network.requires_grad_(True), pixels, outputs)
     newest = np.concatenate([value.numpy().ravel() for value in measured])
     assert (newest > 1e-4).any()  # where the Fisher information is clipped
-    merged = 0.25 * kept["fisher"] + 0.75 * np.minimum(newest, 1e-4)
+    merged = np.minimum(newest, 1e-4)
+    assert len(merged) - begin == (0 if outputs == "new" else N_NEW * (D + 1))
+    merged[:begin] = 0.25 * kept["fisher"] + 0.75 * merged[:begin]
     np.testing.assert_allclose(learner.kept["fisher"], merged, rtol=1e-3, atol=1e-10)
 
 

@@ -39,16 +39,17 @@ class OutputLayers(nn.Module):
 
     def freeze_old(self) -> None:
         """No gradient for the outputs of any task except the newest."""
-        for parameters in self._lists():
+        for parameters in self.lists():
             for parameter in list(parameters)[:-1]:
                 parameter.requires_grad_(False)
 
     def keep_first(self, n_outputs: int) -> None:
         """Drop all outputs of the newest task except the first."""
-        for parameters in self._lists():
+        for parameters in self.lists():
             parameters[-1] = nn.Parameter(parameters[-1].detach()[:n_outputs].clone())
 
-    def _lists(self) -> list[nn.ParameterList]:
+    def lists(self) -> list[nn.ParameterList]:
+        """What there is one tensor of for every task."""
         return [self.weights]
 
 
@@ -69,7 +70,8 @@ class LinearOutputs(OutputLayers):
         """Biases of all outputs."""
         return torch.cat(list(self.biases))
 
-    def _lists(self) -> list[nn.ParameterList]:
+    def lists(self) -> list[nn.ParameterList]:
+        """Weights and biases."""
         return [self.weights, self.biases]
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
