@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Annotated
 
 import cyclopts
 import numpy as np
@@ -34,6 +35,7 @@ FACTORS = (1.0, 0.3, 0.1, 0.03)
 LADDER = (100.0, 30.0, 10.0, 3.0, *FACTORS, 0.01, 0.003, 0.001)
 SIZES = [15, 5, 5]  # of the 25 classes of task 0
 SEED = 0
+MANY = cyclopts.Parameter(consume_multiple=True)  # --only LUCIR EWC
 
 
 def held_out(setting: Setting, folder: Path) -> Path:
@@ -102,7 +104,7 @@ def line(learner: str, factor: float, measured: Mapping[str, MethodRuns], first:
     return f"{learner:76s} {factor:6g} " + " ".join(f"{100 * value:6.2f}" for value in values) + f"  {told}"
 
 
-def main(output: Path = Path("runs/weights"), only: list[str] | None = None) -> None:
+def main(output: Path = Path("runs/weights"), *, only: Annotated[list[str] | None, MANY] = None) -> None:
     """Choose the loss weights, or read what was measured of them.
 
     Parameters

@@ -17,7 +17,6 @@ from bitreplay.experiments._binarizer_table import FACTORS
 from bitreplay.experiments._binarizer_table import PUBLISHED as INITIAL
 from bitreplay.experiments._experiment import Claim
 from bitreplay.experiments._main_table import NOT_RUN
-from bitreplay.experiments._page import VERDICTS
 from bitreplay.experiments._published import EIGHT, HEAVISIDE, ONE, published
 from bitreplay.experiments._ste_table import PUBLISHED as PHASE
 from bitreplay.experiments._ste_table import PUBLISHED_PLAIN
@@ -27,7 +26,7 @@ from reproducibility_tables import remeasured
 
 CURVES, TASKS, MAIN, SCALES = "figure-4", "table-1-tasks", "table-1", ("full", "cpu")
 SHOWN = {"GBM K=8": EIGHT, "GBM K=1": ONE, "FeTrIL": "FeTrIL", "GBM closed form": "GBM", "NearestMean": "NearestMean"}
-PLURAL = {True: "hold", False: "do not", None: "are inconclusive"}
+WORDS = {True: ("holds", "hold"), False: ("does not", "do not"), None: ("is inconclusive", "are inconclusive")}
 NAMES = {learner: name for name, learner in SHOWN.items()} | {
     ONE + HEAVISIDE: "GBM^H_2 K=1",
     EIGHT + HEAVISIDE: "GBM^H_2 K=8",
@@ -95,9 +94,9 @@ def first_screen(measured: Sequence[Measured], drawing: Path, link: str) -> str:
 
 def counted(claims: Iterable[Claim]) -> str:
     """How many there are, and what became of them."""
-    found = Counter(VERDICTS[claim.holds] for claim in claims)
-    told = ", ".join(f"{found[VERDICTS[holds]]} {words}" for holds, words in PLURAL.items() if found[VERDICTS[holds]])
-    return f"{found.total()} claims: {told}"
+    found = Counter(claim.holds for claim in claims)
+    told = ", ".join(f"{found[holds]} {words[found[holds] > 1]}" for holds, words in WORDS.items() if found[holds])
+    return f"{found.total()} claim{'s' * (found.total() != 1)}" + (f": {told}" if told else "")
 
 
 def _reproduced(measured: Sequence[Measured]) -> str:
@@ -111,7 +110,8 @@ def _reproduced(measured: Sequence[Measured]) -> str:
             versions = " and ".join(sorted({version for one in mine for version in one.version.split(", ")}))
             theirs = sum(map(of_the_paper, mine))
             lines.append(
-                f"- {theirs} tables and figures of the paper, and {len(mine) - theirs} experiments beyond it, at "
+                f"- {theirs} tables and figures of the paper, some in other forms, and "
+                f"{len(mine) - theirs} experiments beyond it, at "
                 f"{SCALE_WORDS[scale]} (bitreplay {versions}); "
                 f"the paper's {counted(papers)}"
                 + (f"; ours, {counted(ours)}" if ours else "")
@@ -132,7 +132,7 @@ def of_the_paper(one: Measured) -> bool:
 
 def claims_of(one: Measured, papers: bool) -> list[Claim]:
     """Its claims that are the paper's, or those that are ours."""
-    return [claim for claim in one.claims if (of_the_paper(one) and not claim.paper.startswith(OURS)) == papers]
+    return [claim for claim in one.claims if claim.paper.startswith(OURS) != papers]
 
 
 def curves_of(one: Measured) -> dict[str, tuple[list[int], list[float]]]:

@@ -1,7 +1,7 @@
 """How much results change when the network is trained again: the noise that one network cannot show.
 
-The setting of table 1 at full scale (50 classes of CIFAR-100 in 25 + 5 x 5, a ResNet-18 of width 32 at 24 px, 30 epochs
-and then those with the thermometer, p = 1), with several seeds of the network's training, and one of the learners.
+The setting of table 1 at full scale (50 classes of CIFAR-100 in 25 + 5 x 5, a ResNet-18 of width 32 at 24 px, 27 epochs
+and 3 with the thermometer, p = 1), with several seeds of the network's training, and one of the learners.
 Printed are standard deviations over the networks: of accuracies (methods on different networks), of differences between
 methods (on the same network), and of what the phases of training add. The verdicts of the experiments use them
 (`src/bitreplay/experiments/_retraining.py`). A network takes 20 minutes on one core; `--seeds` divides the work.
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Annotated
 
 import cyclopts
 import numpy as np
@@ -34,6 +35,7 @@ METHODS = {  # what a column is called, and what it is
     "FeCAM": "FeCAM",
 }
 LEARNER_SEEDS = (0,)
+MANY = cyclopts.Parameter(consume_multiple=True)  # --seeds 0 1
 
 
 def initial(history: History) -> float:
@@ -84,7 +86,7 @@ def degrees(values: Sequence[Values]) -> float:
     return float((len(values[0]) - 1) * np.trace(covariance) ** 2 / np.trace(covariance @ covariance))
 
 
-def main(output: Path = Path("runs/retraining"), seeds: list[int] | None = None) -> None:
+def main(output: Path = Path("runs/retraining"), *, seeds: Annotated[list[int] | None, MANY] = None) -> None:
     """Train the networks, or find them, run all methods and print the spreads.
 
     Parameters

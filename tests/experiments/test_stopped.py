@@ -64,8 +64,8 @@ def test_whether_methods_stand_on_one_network():
     networks = Column("one network", [], {}).networks
     assert networks(frozen, rival) == ("same", False)
     assert networks(frozen, signs) == ("different", False)
-    assert networks(frozen, trained) == networks(frozen, begun) == ("one side", False)
-    assert networks(trained, other) == networks(trained, begun) == ("trained", True)
+    assert networks(frozen, trained) == networks(frozen, begun) == networks(begun, trained) == ("one side", False)
+    assert networks(trained, other) == ("trained", True)
     once = [method(name, 0.5, learner=name) for name in ("LUCIR", "EWC", "FeTrIL", "NearestMean")]
     assert [networks(*once[at : at + 2]) for at in range(3)] == [("trained", False), ("mixed", False), ("same", False)]
     by_seed = Column("a network for every seed", [], {}, by_seed=True).networks
@@ -76,6 +76,8 @@ def test_whether_methods_stand_on_one_network():
     assert [{*pair} for pair, (kind, _) in found.items() if kind == "trained"] == [{"LUCIR", "EWC"}]
     assert sum(kind == "mixed" for kind, _ in found.values()) == 2 * 3
     assert sum(kind == "different" for kind, _ in found.values()) == 2
+    assert by_seed(frozen, begun) == ("one side", True)
+    assert by_seed(trained, begun) == ("mixed", True)
     assert (by_seed(*once[:2]), by_seed(*once[2:])) == (("trained", False), ("same", False))  # nothing about others
 
 
@@ -84,3 +86,5 @@ def test_fine_tuning_and_whoever_stops_are_one_network_after_task_0():
     networks = Column("", [], {}, by_seed=True).networks
     assert networks(tuned, still) == networks(still, tuned) == ("same", False)
     assert networks(other, still) == ("trained", False)
+    tuned, still = (method(name, 0.5, 0.6, learner="FullFineTuning") for name in (FINE_TUNED, STOPPED))
+    assert Column("", [], {}).networks(tuned, still) == ("same", True)  # every seed trains it

@@ -146,7 +146,7 @@ def test_a_loss_that_is_partly_the_networks_cannot_be_small_on_one_network():
     one_network = {"first": (2, 2)}
     assert [claim.holds for claim in _claims("cifar100", measured(**one_network), 5, 20)] == [True, None, None, True]
     lost = _claims("cifar100", measured(eight=(0.7, 0.6), **one_network), 5, 20)
-    assert [claim.holds for claim in lost[1:3]] == [False, False]
+    assert [claim.holds for claim in lost[1:3]] == [False, None]  # the other network might cost FeTrIL more
     tiny = _claims("tiny_imagenet", measured(**one_network), 5, 20)  # where the paper's is one, too
     assert [claim.holds for claim in tiny] == [True] * 4
 

@@ -96,6 +96,24 @@ def test_the_committed_results_are_read(script):
         assert f"bitreplay {one.version}; {one.date}." in script.experiment(one)
 
 
+def test_claims_are_counted_by_whose_they_are(script, tmp_path):
+    write_results(tmp_path, "0.2.0")
+    path = tmp_path / "experiments" / "table-2.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["claims"][0]["paper"] = f"Ours: {content['claims'][0]['paper']}"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "the paper's 2 claims: 1 does not, 1 is inconclusive; ours, 1 claim: 1 holds." in page
+    assert "\n3 claims: 1 holds, 1 does not, 1 is inconclusive. Each is with" in page
+    content["version"] = "0.1.0"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert "the paper's 0 claims; not counted: those of table-2, which 0.1.0 judged by other rules." in page
+    assert "\n0 claims; 3 more are of 0.1.0" in page
+
+
 def test_table_1_at_full_scale_has_a_table_of_its_own(script, tmp_path):
     (tmp_path / "comparisons").mkdir()
     (tmp_path / "README.md").write_text("before\n\n{}\n\nold\n\n{}\n\nafter\n".format(*script.FULL_MARKS))

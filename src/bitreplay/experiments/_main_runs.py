@@ -25,7 +25,7 @@ from bitreplay.experiments._stopped import STOPPED, stopped
 from bitreplay.learners import LEARNERS
 from bitreplay.runs import Setting, Specification
 
-FINE_TUNED, JOINT = "FullFineTuning", "FullJoint"
+FINE_TUNED, JOINT, BEGUN = "FullFineTuning", "FullJoint", "TrainableGBM"
 METHODS = (  # the paper's rows, its GBM with one prototype and eight, and around them what this library has besides
     FINE_TUNED,
     JOINT,
@@ -101,15 +101,18 @@ class Column:
     def networks(self, one: MethodRuns, other: MethodRuns) -> tuple[Networks, bool]:
         """Whether two methods stand on the same network, and whether the seeds show the noise of training it again.
 
-        Whoever trains the whole network does so with every seed.
+        Whoever trains the whole network does so with every seed, but TrainableGBM begins with the frozen one.
         """
-        n_own = len([method for method in (one, other) if trained([method.histories[0].learner])])
-        bits = one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE)
-        alike = bits if n_own == 0 else {one.name, other.name} == {STOPPED, FINE_TUNED}  # one network after task 0
-        if alike:
-            return "same", self.by_seed and len(one.seeds) > 1
-        if self.by_seed or len(one.seeds) == 1:
-            return ("different", "mixed", "trained")[n_own], len(one.seeds) > 1
+        several, learners = len(one.seeds) > 1, [method.histories[0].learner for method in (one, other)]
+        n_own = len([name for name in trained(learners) if name != BEGUN])
+        if {one.name, other.name} == {STOPPED, FINE_TUNED}:  # one network until the end of task 0
+            return "same", several
+        if n_own == 0 and BEGUN in learners:
+            return "one side", self.by_seed and several
+        if n_own == 0 and one.name.endswith(HEAVISIDE) == other.name.endswith(HEAVISIDE):
+            return "same", self.by_seed and several
+        if self.by_seed or not several:
+            return ("different", "mixed", "trained")[n_own], several
         return ("different", "one side", "trained")[n_own], n_own == 2
 
 

@@ -182,13 +182,20 @@ def _claims(columns: Sequence[Column]) -> list[Claim]:
 
 
 def _better(paper: str, columns: Sequence[Column], better: str, rivals: Sequence[str]) -> Claim:
-    """A method against all rivals; shown is the best of them. Only columns for which the paper says so count."""
+    """A method against all rivals: shown are the best of them and the one that may most easily be better.
+
+    Only columns for which the paper says so count.
+    """
     said = [column for column in columns if column.published[better] > max(column.published[name] for name in rivals)]
     measured, verdicts = [], []
     for column in columns:
-        rival = column.best(rivals)
-        gain = column.difference(column.methods[better], rival)
-        measured.append(f"{column.name}: {gain}" + (f" against {rival.name}" if len(rivals) > 1 else ""))
+        others = [column.method(name) for name in rivals if column.has(name)]
+        gains = {one.name: column.difference(column.methods[better], one) for one in others}
+        best = min(gains, key=lambda name: gains[name].mean)
+        unsure = max(gains, key=lambda name: gains[name].verdict.p)
+        shown = dict.fromkeys((best, unsure))
+        told = [f"{gains[best]}"] if len(rivals) == 1 else [f"{gains[name]} against {name}" for name in shown]
+        measured.append(f"{column.name}: {', '.join(told)}")
         if column in said:
             verdicts.append(_ahead(column, [better], rivals))
     verdict = _of_all(all_hold(verdicts), said, rivals) if said else Verdict.inconclusive()

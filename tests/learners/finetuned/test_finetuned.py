@@ -147,6 +147,14 @@ def test_a_state_that_is_not_its_own_is_refused(variant):
         assert same(learner.state_dict(), before)
 
 
+@pytest.mark.parametrize(("one", "other"), [("EWC", "EWC all"), ("EWC all", "EWC")])
+def test_ewc_refuses_a_state_that_holds_other_weights(one, other):
+    learner, before = learned(one), learned(one).state_dict()
+    with pytest.raises(InputError, match=r"not a state of EWC: it has Fisher information of \d+ weights instead of"):
+        learner.load_state_dict(learned(other).state_dict())
+    assert same(learner.state_dict(), before)
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [

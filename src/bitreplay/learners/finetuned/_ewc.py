@@ -113,7 +113,6 @@ class EWC(FineTunedLearner):
     fisher_samples: int = 1000  # ours: FACIL takes all, but by the square of a batch's gradient, which is cheaper
 
     name: ClassVar[str] = "EWC"
-    VERSION: ClassVar[int] = 2  # outputs="all" holds the weights of the outputs, too
     # PyCIL, models/ewc.py: 180 epochs with steps at 70, 120 and 150 and this weight decay for later tasks. Task 0 has
     # 200 epochs there too, but steps at 60, 120 and 170 and a weight decay of 5e-4: a recipe has only one of each.
     published: ClassVar[Recipe] = Recipe(
@@ -129,6 +128,17 @@ class EWC(FineTunedLearner):
         number("clip", self.clip, above=0)
         integer("fisher_samples", self.fisher_samples, 1)
         one_of("outputs", self.outputs, Outputs)
+
+    @property
+    def version(self) -> str:
+        """With all outputs, the second one: it also holds their weights."""
+        return super().version + (".2" if self.outputs == "all" else "")
+
+    def _loaded(self) -> None:
+        assert self.network is not None
+        held = sum(value.numel() for value in held_weights(self.network, self.outputs))
+        if len(self.kept["fisher"]) != held:
+            raise ValueError(f"it has Fisher information of {len(self.kept['fisher'])} weights instead of {held}")
 
     def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
         first = self.known if self.outputs == "new" else 0
