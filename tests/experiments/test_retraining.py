@@ -16,7 +16,7 @@ from bitreplay.experiments._verdict import Verdict, all_hold, holm
 from tests.experiments.histories import method
 from tests.experiments.test_difference import CLASSES, SAMPLES, drawn
 
-MEASURED, PARTS, SEEDS = 4, 20, 3  # networks that the noise was measured with, parts of a test set, seeds of a learner
+MEASURED, PARTS, SEEDS = 5, 20, 3  # networks that the noise was measured with, parts of a test set, seeds of a learner
 
 
 def once(rng: np.random.Generator, truth: float, network: float, test: float, seed: float) -> Difference:
