@@ -204,23 +204,24 @@ def _table(one: Measured) -> str:
 
 def _networks(measured: Sequence[Measured]) -> str:
     """What our networks at full scale reach on the test images of task 0, beside the paper's."""
-    rows = {
-        str(row[0]): (row[1:], one)
-        for one in measured
-        for table in one.tables
-        if one.scale == "full" and table.name == "networks"
-        for row in table.rows
-    }
-    if not rows:
+    networks: dict[tuple[str, tuple[object, ...]], list[Measured]] = {}  # by name and accuracies
+    for one in measured:
+        tables = [table for table in one.tables if one.scale == "full" and table.name == "networks"]
+        for name, *values in (row for table in tables for row in table.rows):
+            networks.setdefault((str(name), tuple(values)), []).append(one)
+    if not networks:
         return ""
     head = ["network", *(text for phase in PHASES for text in (phase, "paper"))]
     lines = [f"| {' | '.join(head)} |", f"|:--|{'--:|' * (len(head) - 1)}"]
-    for name, (values, _) in rows.items():
-        pairs = zip(values, PAPERS.get(name, [None] * len(PHASES)), strict=True)
-        lines.append(f"| {' | '.join([name, *(_percent(value) for pair in pairs for value in pair)])} |")
-    versions, dates = (
-        ", ".join(sorted({getattr(one, what) for _, one in rows.values()})) for what in ("version", "date")
-    )
+    several = [name for name, n in Counter(name for name, _ in networks).items() if n > 1]
+    for (name, reached), users in networks.items():
+        pairs = zip(reached, PAPERS.get(name, [None] * len(PHASES)), strict=True)
+        whose = f" ({', '.join(one.name for one in users)})" if name in several else ""
+        lines.append(f"| {' | '.join([name + whose, *(_percent(value) for pair in pairs for value in pair)])} |")
+    shown = [one for users in networks.values() for one in users]
+    versions = ", ".join(sorted({one.version for one in shown}))
+    days = [day for one in shown for day in one.date.split(" to ")]
+    dates = " to ".join(dict.fromkeys((min(days), max(days))))
     words = "Accuracy (%) of the networks on the test images of task 0, by phase, beside the paper's tables 3 and 2"
     return "\n".join([*lines, "", f"<sub>{words}: scale full, bitreplay {versions}, {dates}.</sub>"])
 

@@ -194,6 +194,16 @@ def test_figures_of_0_1_0_that_were_made_again_at_full_scale_are_not_shown(scrip
     assert f"| {THERMOMETER} | 77.9 | 81.5 | 74.8 | 69.9 | 77.3 | 81.5 |" in page
     assert "scale full, bitreplay 0.3.0, 2025-03-01.</sub>" in page
 
+    # Another network of the same name is a row of its own, and both say who stands on them.
+    content |= {"name": "table-4", "date": "2025-03-02 to 2025-03-04"}
+    networks["rows"] = [[THERMOMETER, 0.7, 0.6, 0.65]]
+    (full / "table-4.json").write_text(json.dumps(content), encoding="utf-8")
+    script.main()
+    page = (tmp_path / "results.md").read_text(encoding="utf-8")
+    assert f"| {THERMOMETER} (table-2) | 77.9 | 81.5 | 74.8 | 69.9 | 77.3 | 81.5 |" in page
+    assert f"| {THERMOMETER} (table-4) | 70.0 | 81.5 | 60.0 | 69.9 | 65.0 | 81.5 |" in page
+    assert "scale full, bitreplay 0.3.0, 2025-03-01 to 2025-03-04.</sub>" in page
+
 
 @pytest.mark.parametrize(
     ("version", "preset", "scale", "gone"),
