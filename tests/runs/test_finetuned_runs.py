@@ -72,7 +72,7 @@ def test_runs_that_differ_after_task_0_learn_it_once(tmp_path: Path) -> None:
 
     def run(strength: str, output: Path) -> History | None:
         seen = states.setdefault(strength, [])
-        specification = Specification.parse(f"EWC:epochs=1,fisher_samples=20,strength={strength}")
+        specification = Specification.parse(f"EWC:epochs=1,fisher_samples=20,outputs=all,strength={strength}")
         done = run_learner(
             SMALL, specification, 0, output, on_state=lambda state, _: seen.append(state), checkpoint_seconds=0
         )
