@@ -70,19 +70,19 @@ def test_gbm_with_a_trainable_backbone_begins_with_the_network_of_the_frozen_one
 def test_runs_that_differ_after_task_0_learn_it_once(tmp_path: Path) -> None:
     states: dict[str, list[int]] = {}
 
-    def run(strength: str, output: Path) -> History | None:
-        seen = states.setdefault(strength, [])
-        specification = Specification.parse(f"EWC:epochs=1,fisher_samples=20,outputs=all,strength={strength}")
+    def run(weight: str, output: Path) -> History | None:
+        seen = states.setdefault(weight, [])
+        specification = Specification.parse(f"PASS:epochs=1,prototype_weight={weight}")
         done = run_learner(
             SMALL, specification, 0, output, on_state=lambda state, _: seen.append(state), checkpoint_seconds=0
         )
         return done.history
 
     first = run("0", tmp_path / "runs")
-    other = run("100000", tmp_path / "runs")
-    assert states == {"0": [0, 1, 2], "100000": [1, 2]}
+    other = run("10", tmp_path / "runs")
+    assert states == {"0": [0, 1, 2], "10": [1, 2]}
     assert other != first
-    assert other == run("100000", tmp_path / "alone")
+    assert other == run("10", tmp_path / "alone")
     assert other is not None
     assert first is not None
     assert other.seconds[0] == first.seconds[0] > 0  # of when it was learned
