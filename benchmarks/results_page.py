@@ -156,9 +156,8 @@ def summary(measured: Sequence[Measured]) -> str:
     """All claims that were tested, those at full scale first."""
     claims = [(one, claim) for one in measured for claim in one.claims]
     judged = [claim for one, claim in claims if not remeasured(one.version)]
-    older = f"; {len(claims) - len(judged)} more are of 0.1.0, which judged by other rules" * (
-        len(judged) < len(claims)
-    )
+    others = len(claims) - len(judged)
+    older = f"; {others} more are of 0.1.0, which judged by other rules" if others else ""
     table = [
         "| where | claim | measured | allowing for | verdict |",
         "|:--|:--|:--|:--|:--|",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -174,3 +177,17 @@ def test_every_kind_was_measured():
 
 
 ORIGINAL = dict(_retraining.SPREADS)
+
+
+def test_correlated_differences_count_as_fewer():
+    """Box's degrees of freedom: all of them for independent methods, one for each network where two are compared."""
+    script = Path(__file__).parents[2] / "benchmarks" / "retraining.py"
+    if not script.exists():
+        pytest.skip("the benchmarks are not part of what is installed")
+    specification = importlib.util.spec_from_file_location("retraining_script", script)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    values = np.random.default_rng(0).normal(size=(6, 4000))
+    assert module.degrees(list(values)) == pytest.approx(5 * 3999, rel=0.01)
+    assert module.degrees([values[0], values[1]]) == pytest.approx(3999)
+    assert module.degrees([values[0], *[values[1]] * 5]) == pytest.approx(3999)
