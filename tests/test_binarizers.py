@@ -215,3 +215,14 @@ def test_native_bits_are_the_signs_of_features_and_g_sees_signs():
     again = rebuild(*binarizer.describe())
     assert isinstance(again, Native)
     assert again.fingerprint(5) == binarizer.fingerprint(5) != Identity().fingerprint(5)
+
+
+def test_bits_of_calibrated_thresholds_do_not_depend_on_the_type_of_the_features():
+    values = np.random.default_rng(0).integers(0, 11, (500, 20)) / 10  # 0.7 is more than 0.7 in single precision
+    thermometer = Thermometer(2, calibrated=True).calibrate(values)
+    single = thermometer.pack(values.astype(np.float32)).data
+    assert np.array_equal(thermometer.pack(values).data, single)
+    assert np.array_equal(
+        thermometer.encode(torch.from_numpy(values)), thermometer.encode(torch.from_numpy(values).float())
+    )
+    thermometer.pack(np.full((1, 20), 1e300))  # infinity in single precision, without a warning

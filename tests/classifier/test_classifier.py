@@ -281,3 +281,29 @@ def test_features_in_bfloat16(digits):
     train, test, y_train, _ = digits
     clf = GBMClassifier(random_state=0).fit(torch.from_numpy(train).bfloat16(), y_train)  # pixels are small integers
     assert np.array_equal(clf.predict(torch.from_numpy(test).bfloat16()), clf.predict(test))
+
+
+def test_the_memory_that_is_shown_is_a_copy(digits):
+    X, _, y, _ = digits
+    clf = GBMClassifier(2, random_state=0)
+    for label in (5, 3, 0):
+        clf.partial_fit(X[y == label], y[y == label])
+    before = clf.predict(X)
+    clf.memory_.remove(3)
+    assert np.array_equal(clf.predict(X), before)
+
+
+def test_labels_of_64_bits_stay_as_they_are(digits):
+    X, _, y, _ = digits
+    large = np.where(y < 5, np.uint64(3), np.uint64(2**64 - 1))
+    clf = GBMClassifier(2, random_state=0).fit(X, large)
+    assert clf.classes_.dtype == np.uint64
+    assert clf.score(X, large) > 0.7
+
+
+@pytest.mark.parametrize("unit", ["ns", "D"])
+def test_a_date_is_not_a_label(digits, unit):
+    X, _, y, _ = digits
+    dates = np.array(["2020-01-01", "2021-01-01"], f"datetime64[{unit}]")
+    with pytest.raises(InputError, match="text or a number"):
+        GBMClassifier().fit(X[:20], dates[y[:20] % 2])

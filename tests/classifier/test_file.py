@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
-from bitreplay import BinaryMemory, EMOptions, GBMClassifier, Heaviside
+from bitreplay import BinaryMemory, EMOptions, GBMClassifier, Heaviside, Thermometer
 from bitreplay.errors import FileFormatError, InputError
-from bitreplay.heads import Replay
+from bitreplay.heads import Bayes, ClosedForm, Replay
 
 X, Y = load_digits(return_X_y=True)
 
@@ -148,3 +149,72 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path, target):
     with pytest.raises(OSError, match="cannot write"):
         clf.save(tmp_path / target)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"head": ClosedForm(prior="empirical")},
+        {"head": Bayes(strength=1)},
+        {"binarizer": Thermometer(2, calibrated=True)},
+    ],
+    ids=["by name", "empirical", "bayes", "thermometer"],
+)
+def test_after_a_reload_fit_begins_as_it_did_before(tmp_path, options):
+    clf = GBMClassifier(random_state=0, **options).fit(X, Y)
+    clf.save(tmp_path / "clf.safetensors")
+    loaded = clone(GBMClassifier.load(tmp_path / "clf.safetensors"))
+    few = Y < 3
+    expected = clone(clf).fit(100 * X[few], Y[few]).predict_proba(100 * X)
+    assert np.array_equal(loaded.fit(100 * X[few], Y[few]).predict_proba(100 * X), expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"em": EMOptions(n_init=np.int64(2))},
+        {"head": ClosedForm(blend=np.float32(0.8), ridge=np.int64(1))},
+        {"head": Bayes(clamp=np.float32(0.1))},
+        {"head": Replay(hidden=(np.int64(4),), epochs=np.int64(1))},
+        {"binarizer": Thermometer(np.int64(2), calibrated=np.True_)},
+    ],
+    ids=["em", "closed_form", "bayes", "replay", "thermometer"],
+)
+def test_numbers_of_a_parameter_grid_can_be_saved(tmp_path, options):
+    clf = GBMClassifier(random_state=0, **options).fit(X, Y)
+    clf.save(tmp_path / "clf.safetensors")
+    assert np.array_equal(GBMClassifier.load(tmp_path / "clf.safetensors").predict_proba(X), clf.predict_proba(X))
+
+
+class Above(Thermometer):
+    """A binarizer that a file cannot describe."""
+
+
+@pytest.mark.parametrize("change", [{"n_jobs": 0}, {"p": 0}, {"refuse": 2}, {"binarizer": Above(2, calibrated=True)}])
+def test_what_could_not_be_read_again_does_not_replace_a_file(tmp_path, change):
+    path = tmp_path / "clf.safetensors"
+    clf = GBMClassifier(random_state=0).fit(*rows(0, 1))
+    clf.save(path)
+    before = path.read_bytes()
+    if "binarizer" in change:
+        clf = GBMClassifier(**change).fit(*rows(0, 1))
+    else:
+        clf.set_params(**change)
+    with pytest.raises(InputError):
+        clf.save(path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_keeps_the_name_of_the_encoder_that_made_its_bits(tmp_path):
+    clf = GBMClassifier(encoder_name="pixels").fit(*rows(0, 1)).set_params(encoder_name="other")
+    clf.save(tmp_path / "clf.safetensors")
+    assert GBMClassifier.load(tmp_path / "clf.safetensors").encoder_name == "pixels"
+
+
+@pytest.mark.parametrize("head", ["bayes", Replay()])
+def test_a_head_of_another_kind_is_the_callers_mistake(tmp_path, head):
+    GBMClassifier().fit(*rows(0, 1)).save(tmp_path / "clf.safetensors")
+    with pytest.raises(InputError, match="has a head of kind closed_form") as raised:
+        GBMClassifier.load(tmp_path / "clf.safetensors", head=head)
+    assert not isinstance(raised.value, FileFormatError)

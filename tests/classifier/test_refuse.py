@@ -149,3 +149,18 @@ def test_forged_numbers_are_refused(tmp_path, tensor, change):
     write_file(path, "classifier", content, tensors)
     with pytest.raises(FileFormatError):
         GBMClassifier.load(path)
+
+
+def test_a_handful_of_samples_to_calibrate_leaves_what_is_known_of_strangers(digits):
+    train, test, y_train, _ = digits
+    clf = GBMClassifier(p=4, refuse=0.1, random_state=0).fit(train, y_train)
+    before = refused(clf, test)
+    clf.calibrate(train[:5], y_train[:5])
+    assert refused(clf, test) == pytest.approx(before, abs=0.05)
+
+
+def test_truths_are_refused_as_numbers_that_are_equal_to_them(digits):
+    train, test, y_train, y_test = digits
+    clf = GBMClassifier(p=4, refuse=0.1, random_state=0).fit(train, y_train < 5)
+    assert set(clf.predict(test)) == {0, 1, -1}
+    assert clf.score(test, y_test < 5) > 0.7

@@ -153,3 +153,10 @@ def test_few_samples_are_stored_in_few_prototypes(n):
 def test_the_least_help_is_said_in_hundredths():
     found = choice.least_help(np.array([0.0, 0.777]), np.array([0.0, 1.0]))
     assert found == round(choice.MOST * 0.777, 2)
+
+
+def test_a_class_that_is_small_itself_need_not_pretend_and_does_not_hinder_the_others():
+    tail = {CLASSES + number: bits for number, bits in enumerate(samples(7, n_classes=3, seed=2).values())}
+    many = {**samples(500), **tail}
+    assert not any(set(tail) & set(turn.few) for turn in choice.pretend(choice.split(many, 0).kept, seed=0))
+    assert set(empty().learned(many).labels) == set(many)

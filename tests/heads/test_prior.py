@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from bitreplay import GBMClassifier
 from bitreplay.binarizers import Identity
@@ -148,3 +149,24 @@ def test_a_class_of_average_size_gains_nothing():
     gains = Bayes(prior="empirical", temperature=2.0).log_prior(memory())
     assert np.exp(gains / 2.0).mean() == pytest.approx(1.0)
     assert np.exp(gains / 2.0) * np.mean(list(COUNTS.values())) == pytest.approx(list(COUNTS.values()))
+
+
+def test_calibrate_also_sets_the_temperature_of_an_empirical_prior_that_was_left_open():
+    X, y = load_digits(return_X_y=True)
+    clf = GBMClassifier(2, head=ClosedForm(prior="empirical"), random_state=0)
+    for label in range(4):
+        clf.partial_fit(X[y == label][:8], y[y == label][:8])
+    for known in (y < 4, y < 3):
+        clf.calibrate(X[known], y[known])
+        assert clf.head_.temperature == clf.temperature_
+    given = GBMClassifier(2, head=ClosedForm(prior="empirical", temperature=3.0), random_state=0).fit(X, y)
+    assert given.calibrate(X, y).head_.temperature == 3.0
+
+
+def test_one_class_says_nothing_about_the_temperature_of_more():
+    X, y = load_digits(return_X_y=True)
+    first = y < 1
+    plain = GBMClassifier(2, random_state=0).partial_fit(X[first], y[first])
+    told = GBMClassifier(2, random_state=0).partial_fit(X[first], y[first]).calibrate(X[first], y[first])
+    assert told.temperature_ is None
+    assert plain.partial_fit(X[~first], y[~first]).temperature_ == told.partial_fit(X[~first], y[~first]).temperature_

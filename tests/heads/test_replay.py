@@ -288,3 +288,17 @@ def test_the_last_epoch_may_be_short():
     options = Replay(epochs=1, min_steps=14, batch_size=60)  # 6 steps an epoch: 6, 6 and 2
     replace(options, on_epoch=lambda right, _: seen.append(right)).update(memory, Identity(), train, 0)
     assert len(seen) == 3
+
+
+def test_a_g_with_dropout_depends_on_the_seed_alone():
+    def g(n_inputs, n_classes):
+        return torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Linear(n_inputs, n_classes))
+
+    samples, test = problem()
+    scores = []
+    for global_seed in (1, 2):
+        torch.manual_seed(global_seed)
+        head = learn(Replay(module=g, epochs=1, min_steps=20), BinaryMemory(), samples, seed=0)
+        assert torch.initial_seed() == global_seed
+        scores.append(head.scores(test[0]))
+    assert np.array_equal(*scores)

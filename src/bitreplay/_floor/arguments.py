@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -29,6 +30,16 @@ def integer(name: str, value: Any, least: int | None = None, most: int | None = 
         limits = "" if least is None else f" of at least {least}" if most is None else f" from {least} to {most}"
         raise InputError(f"{name} must be an integer{limits}; got {value!r}")
     return int(value)
+
+
+def make_plain(options: Any) -> None:
+    """Turn NumPy's numbers among the fields of a dataclass, as grids of parameters have them, into Python's.
+
+    A float32 would be calculated with less precision than the number that a file holds.
+    """
+    for field in fields(options):
+        if isinstance(value := getattr(options, field.name), np.generic):
+            object.__setattr__(options, field.name, value.item())  # also of those that never change
 
 
 def check_positive(**values: Any) -> None:

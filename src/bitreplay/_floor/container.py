@@ -56,6 +56,7 @@ def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, An
         separators=(",", ":"),
         allow_nan=False,
         ensure_ascii=False,  # safetensors would escape the escapes: seven bytes for a letter of two
+        default=_plain,
     )
     blank = {**tensors, CHECKSUM: np.zeros(32, dtype=np.uint8)}
     raw = memoryview(safetensors.numpy.save(blank, metadata={KEY: description}))
@@ -96,6 +97,13 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
         raise FileFormatError(f"{name} is not a valid safetensors file: {error}") from None
     del tensors[CHECKSUM]
     return content, tensors
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not know: numbers of NumPy, which options from a grid of parameters are."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} cannot be written to a file")
 
 
 def _json(text: str | bytes | memoryview) -> Any:

@@ -7,6 +7,7 @@ trained with them; and they turn arrays into packed bits.
 
 from bitreplay.binarizers._binarizer import Binarizer
 from bitreplay.binarizers._heaviside import Heaviside
+from bitreplay.binarizers._make import KINDS as KINDS
 from bitreplay.binarizers._make import BinarizerName
 from bitreplay.binarizers._make import calibrated_binarizer as calibrated_binarizer
 from bitreplay.binarizers._make import rebuild as rebuild

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,8 @@ class Binarizer(nn.Module):
 
     Examples
     --------
-    A kind of one's own says at least how it encodes:
+    A kind of one's own says at least how it encodes; for a classifier, which checks that bits are of one kind, also its
+    `fingerprint`:
 
     >>> class Positive(Binarizer):
     ...     def encode(self, features):
@@ -46,8 +47,9 @@ class Binarizer(nn.Module):
             return bits
         return bits.reshape(*bits.shape[:-1], -1, self.bits_per_feature).mean(-1)
 
-    def calibrate(self, features: npt.NDArray[Any]) -> None:
-        """Learn thresholds from features, if the binarizer has any."""
+    def calibrate(self, features: npt.NDArray[Any]) -> Self:
+        """Learn thresholds from features, if the binarizer has any; returns the binarizer."""
+        return self
 
     def pack(self, features: npt.NDArray[Any]) -> PackedBits:
         """Packed bits of an array (rows, d)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -67,11 +67,12 @@ class Heaviside(Binarizer):
             return nn.functional.conv2d(features.to(self.weight.dtype), self.weight[:, :, None, None], self.bias)
         return nn.functional.linear(features.to(self.weight.dtype), self.weight, self.bias)
 
-    def calibrate(self, features: npt.NDArray[Any]) -> None:
+    def calibrate(self, features: npt.NDArray[Any]) -> Self:
         """Set the thresholds to the medians of the projections of `features`, for a projection that is not trained."""
         with torch.no_grad(), torch_threads():
             projected = self.project(torch.from_numpy(check_finite(features).astype(np.float32)))
             self.bias.sub_(torch.from_numpy(np.median(projected.numpy(), axis=0)))
+        return self
 
     def encode(self, features: torch.Tensor) -> torch.Tensor:
         """Bits of features (..., d)."""

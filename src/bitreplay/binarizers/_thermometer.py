@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from bitreplay._floor.arguments import integer, one_of
+from bitreplay._floor.arguments import integer, one_of, truth
 from bitreplay.binarizers._binarizer import BLOCK, Binarizer, check_finite
 from bitreplay.bits import Fingerprint
 from bitreplay.errors import InputError
@@ -59,8 +59,8 @@ class Thermometer(Binarizer):
         self.p = self.bits_per_feature = integer("p (bits per feature)", p, 1)
         one_of("rounding", rounding, Rounding)
         self.rounding: Rounding = rounding
-        self.calibrated = calibrated
-        self.mask_gradient = mask_gradient
+        self.calibrated = truth("calibrated", calibrated)
+        self.mask_gradient = truth("mask_gradient", mask_gradient)
         offset = 1.0 if rounding == "floor" else 0.5
         fixed = (torch.arange(self.p, dtype=torch.float64) + offset) / self.p
         self.register_buffer("thresholds", torch.empty(0, self.p) if calibrated else fixed.float())
@@ -69,10 +69,10 @@ class Thermometer(Binarizer):
         """Options for `repr`."""
         return f"p={self.p}, rounding={self.rounding!r}, calibrated={self.calibrated}"
 
-    def calibrate(self, features: npt.NDArray[Any]) -> None:
+    def calibrate(self, features: npt.NDArray[Any]) -> Self:
         """Set the thresholds to quantiles of `features` (rows, d); does nothing unless `calibrated`."""
         if not self.calibrated:
-            return
+            return self
         features = check_finite(features)
         at = (np.arange(self.p) + 1) / (self.p + 1)
         columns = max(1, BLOCK // max(1, len(features)))
@@ -81,6 +81,7 @@ class Thermometer(Binarizer):
         ]
         thresholds = torch.from_numpy(np.concatenate(quantiles, axis=1).T.astype(np.float32, order="C"))
         self.thresholds = thresholds.to(self.thresholds.device)
+        return self
 
     def encode(self, features: torch.Tensor) -> torch.Tensor:
         """Bits of features (..., d): bit ``p * i + j`` is threshold j of feature i."""
@@ -88,8 +89,8 @@ class Thermometer(Binarizer):
             steps = torch.arange(self.p, dtype=features.dtype, device=features.device)
             thresholds = (steps + (1.0 if self.rounding == "floor" else 0.5)) / self.p
             return (features[..., None] >= thresholds).to(features.dtype).flatten(-2)
-        self._check_width(features.shape[-1])
-        return (features[..., None] > self.thresholds).to(features.dtype).flatten(-2)
+        self._check_width(features.shape[-1])  # in the thresholds' precision, so that bits do not depend on the type
+        return (features[..., None].float() > self.thresholds).to(features.dtype).flatten(-2)
 
     def encode_array(self, features: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """As `encode`, without torch: the same comparisons in the same precision."""
@@ -102,6 +103,8 @@ class Thermometer(Binarizer):
         thresholds = self.thresholds.cpu().numpy()
         if features.shape[1] != len(thresholds):
             self._check_width(features.shape[1])
+        with np.errstate(over="ignore"):  # infinity is above all thresholds, too
+            features = features.astype(np.float32, copy=False)
         return np.asarray(features[:, :, None] > thresholds).reshape(len(features), -1)
 
     def _check_width(self, n_features: int) -> None:

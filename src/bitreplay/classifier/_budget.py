@@ -15,6 +15,7 @@ from bitreplay.errors import InputError
 UNITS = {"B": 1.0, "KB": 1e3, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30} | {
     "bit": 1 / 8, "kbit": 1e3 / 8, "Mbit": 1e6 / 8, "Gbit": 1e9 / 8
 }  # fmt: skip
+LARGEST = 2.0**63
 PATTERN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)(\s+per\s+class)?\s*")
 EXPECTED = 'a number of bytes, or text such as "64 KB", "1.5 KiB per class" or "500 kbit"'
 
@@ -50,14 +51,10 @@ Gbit
         number, unit, per_class = match.groups()
         if unit not in UNITS:
             raise InputError(f"budget has no unit {unit!r}; units are {', '.join(UNITS)}")
-        nbytes = int(float(number) * UNITS[unit])
-        if nbytes < 1:
-            raise InputError(f"budget must be at least one byte; got {budget!r}")
-        return cls(nbytes, per_class is not None)
-
-    def total(self, n_classes: int) -> int:
-        """Bytes for so many classes."""
-        return self.nbytes * n_classes if self.per_class else self.nbytes
+        nbytes = float(number) * UNITS[unit]
+        if not 1 <= nbytes < LARGEST:
+            raise InputError(f"budget must be at least one byte, and less than 2^63; got {budget[:80]!r}")
+        return cls(int(nbytes), per_class is not None)
 
     def __str__(self) -> str:
         return in_bytes(self.nbytes) + (" per class" if self.per_class else "")

@@ -191,8 +191,8 @@ class FittedAttributes:
 
     @property
     def memory_(self) -> Any:
-        """Everything stored about the classes, a :class:`BinaryMemory`."""
-        return self._known("memory_").state.memory
+        """Everything stored about the classes, a :class:`BinaryMemory`: a copy, which shares all numbers."""
+        return self._known("memory_").state.memory.copy()  # the head would not follow a change of the original
 
     @property
     def head_(self) -> Any:

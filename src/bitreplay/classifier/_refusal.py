@@ -63,7 +63,7 @@ def answers_or_unknown(clf: Refusing, fitted: Fitted, features: Array | PackedBi
     """The best class of every sample, or what stands for none where it is refused."""
     classes, unknown = fitted.classes, clf.unknown
     if unknown is None:
-        unknown = -1 if classes.dtype.kind in "iufb" else "unknown"
+        unknown = "unknown" if isinstance(fitted.state.labels[0], str) else -1
     if unknown in classes.tolist():
         raise InputError(f"{unknown!r} is a class and cannot also mean unknown: choose another label for `unknown`")
     if clf.refuse is None:
@@ -76,5 +76,6 @@ def answers_or_unknown(clf: Refusing, fitted: Fitted, features: Array | PackedBi
                 "(a fifth of 100 samples): call calibrate(X, y) with samples of known classes, or set refuse=None"
             )
         best, refused = fitted.refused(features, clf.refuse, clf.refuse_by)
-    answers = label_array([*classes.tolist(), as_label(unknown)])
+    truths = classes.dtype.kind == "b" and not isinstance(unknown, str)  # 1 and 0, which are equal to them
+    answers = label_array([*(classes.astype(np.int64) if truths else classes).tolist(), as_label(unknown)])
     return np.asarray(answers[np.where(refused, len(classes), best)])

@@ -18,7 +18,7 @@ from bitreplay._floor.arguments import integer, one_of
 from bitreplay._floor.progress import progress
 from bitreplay._floor.seeds import first_draw, seed_for
 from bitreplay._floor.threads import blas_threads, n_threads
-from bitreplay.binarizers import Binarizer, BinarizerName, Identity, calibrated_binarizer
+from bitreplay.binarizers import Binarizer, BinarizerName, Identity, Thermometer, calibrated_binarizer
 from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.classifier._budget import Budget
 from bitreplay.classifier._checks import check_labels, input_of
@@ -108,7 +108,8 @@ class Suggesting:
         counts = dict(zip(labels, np.bincount(which).tolist(), strict=True))
         if len(labels) < 2:
             raise InputError("suggest needs samples of at least two classes")
-        p_values = THERMOMETERS if isinstance(binarizer, str) and binarizer == "thermometer" else (1,)
+        own = binarizer.p if isinstance(binarizer, Thermometer) else 1
+        p_values = THERMOMETERS if isinstance(binarizer, str) and binarizer == "thermometer" else (own,)
         rows = _drawn(which, most_samples, seed)
         tasks = []
         for p in p_values:

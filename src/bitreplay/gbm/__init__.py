@@ -13,6 +13,7 @@ from bitreplay.gbm._familiar import RefuseBy as RefuseBy
 from bitreplay.gbm._held_out import HeldOut as HeldOut
 from bitreplay.gbm._held_out import split as split
 from bitreplay.gbm._state import GBMOptions, GBMState
+from bitreplay.gbm._state import make_head as make_head
 from bitreplay.gbm._update import Update as Update
 
 __all__ = [

@@ -178,7 +178,7 @@ def _large(samples: Mapping[Label, PackedBits]) -> list[Label]:
 
 
 def can_pretend(samples: Mapping[Label, PackedBits]) -> bool:
-    """Whether there are enough large classes to pretend that half of them are small."""
+    """Whether there are enough large classes to pretend that a quarter of them are small."""
     n_held = sum(int(HELD_OUT * len(bits)) for bits in samples.values())
     return len(_large(samples)) >= PRETENDERS and n_held >= JUDGES
 
@@ -191,10 +191,14 @@ class Turn(NamedTuple):
 
 
 def pretend(kept: Mapping[Label, PackedBits], seed: int) -> list[Turn]:
-    """A quarter of the classes, for every turn; whose turn it is does not depend on their order."""
+    """A quarter of the classes, for every turn; whose turn it is does not depend on their order.
+
+    Classes that are small themselves need not pretend, and could not: each round takes other samples of a class.
+    """
     turns = []
+    able = [label for label, bits in kept.items() if len(bits) > ROUNDS * PRETENDED]
     for number in range(ROUNDS):
-        drawn = sorted(kept, key=lambda label: seed_for(seed, "pretend", number, label))
+        drawn = sorted(able, key=lambda label: seed_for(seed, "pretend", number, label))
         chosen = slice(number * PRETENDED, (number + 1) * PRETENDED)
         for turn in range(TURNS if len(kept) <= ALL_TURNS else 1):
             few = {label: kept[label][chosen] for label in drawn[turn::TURNS]}

@@ -24,10 +24,10 @@ from bitreplay.bits import Fingerprint, PackedBits, concatenate
 from bitreplay.errors import InputError
 from bitreplay.gbm._choice import decided
 from bitreplay.gbm._drift import followed
-from bitreplay.gbm._familiar import Familiar
+from bitreplay.gbm._familiar import NEEDED, Familiar
 from bitreplay.gbm._looks import Looks
 from bitreplay.gbm._update import Enrolment, Update
-from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature, waits
+from bitreplay.heads import HEADS, Head, can_wait, deferred, fit_temperature, waits, with_temperature
 from bitreplay.memory import BinaryMemory, Label, as_label, check_bits
 from bitreplay.mixture import EMOptions
 
@@ -256,11 +256,23 @@ class GBMState:
         bits = concatenate(list(samples.values()))
         targets = np.repeat([places[label] for label in samples], [len(rows) for rows in samples.values()])
         with self.threads():
-            temperature = fit_temperature(self.scores(bits), targets)
+            state = self._tempered(bits, targets) if len(self.labels) > 1 else self  # one class is always certain
             unknown = {label: rows for label, rows in samples.items() if label not in self.familiar.numbers}
-            forgotten = replace(self.familiar, quantiles=None, n_held=0, n_classes=0)
-            state = replace(self, temperature=temperature, familiar=forgotten).measured(unknown)
-            return replace(state, familiar=state.looks.shown(samples))
+            state = state.measured(unknown)
+            if len(bits) < NEEDED:
+                return state
+            forgotten = replace(state, familiar=replace(state.familiar, quantiles=None, n_held=0, n_classes=0))
+            return replace(state, familiar=forgotten.looks.shown(samples))
+
+    def _tempered(self, bits: PackedBits, targets: npt.NDArray[np.intp]) -> GBMState:
+        """The state with the temperature that suits these samples; also that of the prior, unless the user gave one."""
+        head, given = self.head, self.options.made_head
+        if with_temperature(given, 1.0) is not given:  # it was left open: fit it as if it had never been decided
+            head = head.decided(temperature=None).fit(self.memory, self.binarizer, self._head_seed())
+        temperature = fit_temperature(head.scores(bits), targets)
+        if (scaled := with_temperature(head, temperature)) is not head:
+            head = scaled.fit(self.memory, self.binarizer, self._head_seed())
+        return replace(self, temperature=temperature, head=head)
 
     def _head_seed(self) -> int:
         return seed_for(self.seed, "head", self.calls)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from bitreplay._floor.arguments import number
+from bitreplay._floor.arguments import make_plain, number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
@@ -65,6 +65,7 @@ class Bayes(Generative):
     few_choices: ClassVar[Mapping[str, tuple[float, float]]] = {"offset": (0.0, 3.0)}
 
     def __post_init__(self) -> None:
+        make_plain(self)
         if self.clamp is not None:
             number("clamp", self.clamp, above=0, below=0.5)
         super().__post_init__()

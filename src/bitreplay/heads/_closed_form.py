@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from bitreplay._floor.arguments import number
+from bitreplay._floor.arguments import make_plain, number
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, product
 from bitreplay.errors import InputError
@@ -94,6 +94,7 @@ class ClosedForm(Generative):
     few_choices: ClassVar[Mapping[str, tuple[float, float]]] = {"offset": (0.0, 2.0)}
 
     def __post_init__(self) -> None:
+        make_plain(self)
         if self.blend is not None:
             number("blend", self.blend, 0, 1)
         if self.ridge is not None:

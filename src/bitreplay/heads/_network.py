@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import nn
 
 from bitreplay.errors import InputError
 
 MakeModule = Callable[[int, int], nn.Module]
+CPU = torch.device("cpu")
 
 
 def make_layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Module:
@@ -22,6 +25,14 @@ def make_layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Modu
     for before, after in itertools.pairwise(widths):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device = CPU) -> Iterator[None]:
+    """Meanwhile torch's global generators, from which modules draw, begin with this seed; then they are as before."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
 
 
 def check_saved(tensors: Mapping[str, npt.NDArray[Any]], widths: Sequence[int] | None) -> None:
@@ -35,13 +46,18 @@ def check_saved(tensors: Mapping[str, npt.NDArray[Any]], widths: Sequence[int] |
     Traceback (most recent call last):
     ...
     bitreplay.errors.InputError: G of widths 64, 1000000000, 2 does not have the 2 tensors that are there
+    >>> check_saved({}, [64, 2])
+    Traceback (most recent call last):
+    ...
+    bitreplay.errors.InputError: G of widths 64, 2 does not have the 0 tensors that are there
     """
     if any(value.dtype.kind == "f" and not np.isfinite(value).all() for value in tensors.values()):
         raise InputError("the parameters of G must be finite")
     if widths is None:
         return
-    expected: dict[str, tuple[int, ...]] = {}
+    expected: dict[str, tuple[int, ...]] | None = None
     if 2 * (len(widths) - 1) == len(tensors):
+        expected = {}
         for layer, (before, after) in enumerate(itertools.pairwise(widths)):
             expected |= {f"{2 * layer}.weight": (after, before), f"{2 * layer}.bias": (after,)}
     if expected != {name: value.shape for name, value in tensors.items()}:

@@ -19,14 +19,15 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from bitreplay._floor.arguments import integer, number, one_of
+from bitreplay._floor.arguments import integer, make_plain, number, one_of
+from bitreplay._floor.seeds import seed_for
 from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
 from bitreplay.heads._few import VARIETY, lend_variety
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, balanced_rows, check_saved, make_layers
+from bitreplay.heads._network import MakeModule, balanced_rows, check_saved, make_layers, seeded
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
@@ -104,6 +105,7 @@ class Replay:
         return replace(self, **options)
 
     def __post_init__(self) -> None:
+        make_plain(self)
         for name, least in (("epochs", 1), ("min_steps", 1), ("batch_size", 2)):
             integer(name, getattr(self, name), least)
         number("learning_rate", self.learning_rate, above=0)
@@ -111,8 +113,10 @@ class Replay:
             number(name, getattr(self, name), 0)
         one_of("prior", self.prior, Prior)
         one_of("optimizer", self.optimizer, OptimizerName)
-        if not isinstance(self.hidden, Sequence) or any(not isinstance(w, int) or w < 1 for w in self.hidden):
+        if not isinstance(self.hidden, Sequence):
             raise InputError(f"hidden must be a sequence of positive integers; got {self.hidden!r}")
+        for width in self.hidden:
+            integer("hidden, each of its widths,", width, 1)
         try:
             torch.device(self.device or "cpu")
         except (RuntimeError, TypeError):
@@ -147,7 +151,8 @@ class Replay:
         memory, lent = lend_variety(memory, self.strength, seed)
         samples = {label: bits for label, bits in samples.items() if label not in lent}
         right: list[float] = []
-        with torch_threads(sum(parameter.numel() for parameter in network.parameters())):
+        n_parameters = sum(parameter.numel() for parameter in network.parameters())
+        with torch_threads(n_parameters), seeded(seed_for(seed, "dropout"), device):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
                 for group in optimizer.param_groups:
                     group["lr"] = self.learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
@@ -218,8 +223,7 @@ class Replay:
 
     def _grown(self, n_inputs: int, labels: tuple[Label, ...], seed: int) -> nn.Module:
         """A G for `labels` that retains what the current one has learned."""
-        with torch.random.fork_rng(devices=[]):  # modules draw their initial weights from torch's global generator
-            torch.manual_seed(seed)
+        with seeded(seed):  # modules draw their initial weights from torch's global generator
             network = (
                 self.module(n_inputs, len(labels)) if self.module else make_layers(n_inputs, self.hidden, len(labels))
             )

@@ -237,7 +237,7 @@ def as_label(value: Any) -> Label:
     >>> as_label(np.int64(3)), as_label(np.str_("mug"))
     (3, 'mug')
     """
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":  # a date would become a number, or not, by unit
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         raise InputError(f"a class label must be finite; got {value!r}")
@@ -255,7 +255,8 @@ def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:
     values = list(labels)
     kinds = {str if isinstance(v, str) else type(v) for v in values}
     if len(kinds) <= 1 or kinds <= {int, float}:
-        array = np.array(values) if values else np.empty(0, dtype=np.int64)
+        large = kinds == {int} and min(values) >= 0 and max(values) >= 2**63  # which NumPy would make floats of
+        array = np.array(values, np.uint64 if large else None) if values else np.empty(0, dtype=np.int64)
         if array.tolist() == values:  # NumPy drops zeros at the end of text and digits of integers among floats
             return array
     mixed = np.empty(len(values), dtype=object)

@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bitreplay._floor.arguments import integer
+from bitreplay._floor.arguments import integer, number
 from bitreplay._floor.seeds import first_draw
 from bitreplay.bits import BitsLike, PackedBits, pack, pack_above, to_numpy
 from bitreplay.errors import InputError
@@ -106,8 +106,8 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: BitsLike, y: object = None) -> BernoulliMixture:
         """Fit the mixture to binary samples; `y` is ignored."""
         options = EMOptions.of(self)
-        if not (self.binarize is None or (isinstance(self.binarize, int | float) and np.isfinite(self.binarize))):
-            raise InputError(f"binarize must be a finite threshold or None; got {self.binarize!r}")
+        if self.binarize is not None:
+            number("binarize", self.binarize)
         before = dict(self.__dict__)
         try:
             bits = self._bits(X, reset=True)
@@ -209,6 +209,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _check_width(self, width: int, *, reset: bool) -> None:
         if reset:
             self.n_features_in_ = width
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit, to a table
         elif width != self.n_features_in_:
             raise InputError(
                 f"X has {width} features, but BernoulliMixture is expecting {self.n_features_in_} features as input"

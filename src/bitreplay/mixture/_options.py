@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bitreplay._floor.arguments import one_of
+from bitreplay._floor.arguments import make_plain, one_of
 from bitreplay.errors import InputError
 
 Init = Literal["centroid", "random"]
@@ -64,6 +64,7 @@ class EMOptions:
     clamp: float = CLAMP
 
     def __post_init__(self) -> None:
+        make_plain(self)
         for name, least in (("n_components", 1), ("n_init", 1), ("warmup_iter", 0), ("max_iter", 1)):
             _check(name, getattr(self, name), int, least)
         for name in ("tol", "min_count", "clamp"):
