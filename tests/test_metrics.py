@@ -129,6 +129,12 @@ def test_standard_error_is_that_of_a_drawn_test_set():
     assert metrics.standard_error(history)[0] == pytest.approx((drawn / 400).std(), rel=0.05)
 
 
+@pytest.mark.parametrize("answers", [[10, 0], [0, 10]])
+def test_a_few_samples_that_are_all_right_or_all_wrong_prove_little(answers):
+    history = History.empty("x").append([0, 1], [answers, [0, 0]], memory_bits=0, working_set_bits=0, seconds=0)
+    assert metrics.standard_error(history)[0] == pytest.approx(np.sqrt(0.05 * 0.95 / 10))
+
+
 @steady
 @given(histories())
 def test_the_summary_is_strict_json_and_repeats_the_metrics(history):

@@ -225,14 +225,16 @@ def confusion(history: History) -> Rates:
 def standard_error(history: History) -> Rates:
     """Standard error of the accuracy in every state due to the finite test set: sqrt(a (1 - a) / N).
 
+    Where all answers are right, or none, it is that of half an answer less or more.
+
     Examples
     --------
     >>> standard_error(_example()).round(3)
     array([0.08 , 0.085])
     """
     _, count = _counts(history)
-    accuracy = per_state(history)
-    return np.asarray(np.sqrt(accuracy * (1 - accuracy) / count.sum(axis=1)))
+    share = np.clip(per_state(history), 0.5 / (n := count.sum(axis=1)), 1 - 0.5 / n)
+    return np.asarray(np.sqrt(share * (1 - share) / n))
 
 
 def summary(history: History) -> dict[str, Any]:

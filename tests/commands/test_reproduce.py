@@ -13,7 +13,7 @@ from bitreplay.errors import InputError
 from bitreplay.evaluation import History, Provenance
 from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Outcome, Request, read_outcome
 from tests.experiments.outcomes import an_experiment, outcome, request_of
-from tests.runs.problems import digits
+from tests.runs.problems import digits, save_network
 
 reproduction = importlib.import_module("bitreplay.commands._reproduce")
 
@@ -197,6 +197,9 @@ def test_a_network_given_is_named_and_stays_the_same_wherever_it_is(calls, netwo
     assert first.command == f"bitreplay reproduce first --scale full --network {network.name}"
     assert "given with --network (SHA-256 " in first.remarks[0]
     assert [row[0] for row in first.tables[-1].rows] == ["5 classes, small_cnn, no binarizer"]
+    other = save_network(tmp_path / "other" / network.name, seed=1)  # the same name, but another network
+    reproduction.reproduce("all", scale="full", output=tmp_path, network=other)
+    assert [len(asked) for asked in calls.values()] == [2, 2, 2]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,12 @@ def divided(tmp_path: Path) -> Path:
     return tmp_path / "divided"
 
 
+def test_a_class_may_be_called_train(tmp_path: Path) -> None:
+    for number in range(10):
+        write_image(tmp_path / "toys" / ("car" if number < 5 else "train") / f"{number}.png", number)
+    assert load_dataset(str(tmp_path / "toys")).class_names == ("car", "train")
+
+
 def content(dataset: ImageDataset) -> list[dict[int, int]]:
     return [
         dict(zip(numbers(split.images), split.labels.tolist(), strict=True)) for split in (dataset.train, dataset.test)

@@ -6,6 +6,7 @@ import pytest
 from bitreplay.data import as_stream, load_dataset, make_scenario
 from bitreplay.data._stream import BLUR, IMBALANCE, MOMENTS
 from bitreplay.errors import InputError
+from bitreplay.runs import Setting
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +83,11 @@ def test_the_seed_decides_and_mistakes_are_refused(tasks):
     for wrong in ({"stream": "fast"}, {"stream": "online", "batch": 0}, {"stream": "online", "seed": -1}):
         with pytest.raises(InputError):
             as_stream(tasks, **wrong)
+
+
+def test_a_stream_needs_tasks_to_come_from_and_its_order_has_a_seed(tasks):
+    with pytest.raises(InputError, match="at least one more task"):
+        as_stream(make_scenario(load_dataset("digits"), tasks=0), "longtail")
+    orders = [coming(Setting("digits", sizes=[4, 6], stream="online", draw=draw).scenario()) for draw in (0, 1)]
+    assert not np.array_equal(*orders)
+    assert np.array_equal(*map(np.sort, orders))

@@ -80,6 +80,29 @@ def test_classes_of_a_device_can_be_merged_into_a_trained_memory() -> None:
     assert trained.labels == ("cup", "mug")
 
 
+def test_two_classes_of_a_device_that_would_have_one_name_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    trained = BinaryMemory(bits=3)
+    trained.enrol({digit: rng.random((20, 16)) < 0.5 for digit in (5, 6)})
+    device = DeviceMemory.from_memory(trained)
+    device.enrol(5, rng.random((20, 16)) < 0.5)
+    names = dict(enumerate(trained.labels))
+    with pytest.raises(InputError, match="classes 0 and 5 would both be called 5"):
+        device.to_memory(names, trained.fingerprint)
+    with pytest.raises(InputError, match="classes 0 and 5 would both be called 7"):
+        device.to_memory({0: 7, 5: np.int64(7)})
+    assert device.to_memory({**names, 5: 7}, trained.fingerprint).labels == (5, 6, 7)
+
+
+def test_a_device_enrols_as_many_prototypes_as_the_largest_class_of_its_memory() -> None:
+    rng = np.random.default_rng(0)
+    trained = BinaryMemory(bits=3, fingerprint=16)
+    assert DeviceMemory.from_memory(trained).layout.prototypes == Layout(16).prototypes
+    for k in (3, 300, 2):  # a byte counts them
+        trained.add(k, Mixture(rng.random((k, 16)).astype(np.float32), np.full(k, 1 / k), 600))
+        assert DeviceMemory.from_memory(trained).layout.prototypes == min(max(trained.sizes), 255)
+
+
 @pytest.mark.parametrize(
     ("call", "status"),
     [

@@ -28,4 +28,5 @@ def test_what_the_page_names_exists() -> None:
         assert re.search(rf"\b{name}\b", header), name
     for path in re.findall(r"`(examples/[\w./]+|benchmarks/[\w./]+)`", text):
         assert (PAGE.parents[1] / path).exists(), path
+    assert "-DBITREPLAY_FLOAT" in text
     assert f"version of the layout, {_blocks.BLOCK_VERSION} |" in text

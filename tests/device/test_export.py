@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from bitreplay import BinaryMemory, EMOptions, GBMClassifier, Thermometer, export_c
+from bitreplay import BinaryMemory, EMOptions, GBMClassifier, Mixture, Thermometer, export_c
 from bitreplay.binarizers import Native
 from bitreplay.cli import main
-from bitreplay.device import DeviceModel, IntegerThresholds, Status, library_folder
+from bitreplay.device import DeviceMemory, DeviceModel, IntegerThresholds, Status, library_folder
+from bitreplay.device._sizes import memory_words
 from bitreplay.device._tables import model_source
 from bitreplay.errors import InputError
 from tests.device.library import COMPILER, STRICT
@@ -57,7 +58,7 @@ def test_with_either_compiler(classifier: GBMClassifier, compiler: str, tmp_path
 def test_pixels_to_class(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     memory = BinaryMemory(bits=2)
-    labels = ("größe", 'a "quote" */', 7)
+    labels = ("größe", 'a "quote" */', 7, "what??/", "???/", "bell\a\r\n*/", "\u202eturned", "C:\\")
     memory.enrol({label: rng.random((30, 45)) < rng.random(45) for label in labels}, EMOptions(n_components=3))
     export_c(memory, tmp_path, network=network(), image_size=8, head="closed_form", name="shop")
     assert selftest(tmp_path) == "the answers match Python's\n"
@@ -78,6 +79,42 @@ def test_an_empty_device_and_one_with_less_room_than_classes(room: int, tmp_path
     assert selftest(tmp_path) == "the answers match Python's\n"
 
 
+def random_classes(sizes: list[int]) -> BinaryMemory:
+    """A class of 64 bits for each number of prototypes."""
+    rng, memory = np.random.default_rng(0), BinaryMemory(bits=3)
+    for label, k in enumerate(sizes):
+        memory.add(label, Mixture(rng.random((k, 64)).astype(np.float32), np.full(k, 1 / k), 200))
+    return memory
+
+
+@compiled
+def test_ram_has_room_for_the_shipped_classes_whatever_their_prototypes(tmp_path: Path) -> None:
+    export_c(random_classes([32] * 12), tmp_path, samples=20)
+    assert "#define MODEL_PROTOTYPES 32 " in (tmp_path / "model_sizes.h").read_text()
+    assert "bitreplay_copy(&model_memory, &memory) != BITREPLAY_OK" in (tmp_path / "model_selftest.c").read_text()
+    assert selftest(tmp_path) == "the answers match Python's\n"
+    export_c(random_classes([32, 1, 9]), tmp_path, prototypes=8, room=3, samples=20)
+    assert "#define MODEL_PROTOTYPES 8 " in (tmp_path / "model_sizes.h").read_text()
+    assert "bitreplay_copy(&model_memory, &memory) != BITREPLAY_OK" in (tmp_path / "model_selftest.c").read_text()
+    assert selftest(tmp_path) == "the answers match Python's\n"
+
+
+def test_room_beyond_the_shipped_classes_is_for_classes_of_as_many_prototypes_as_are_enrolled() -> None:
+    model = DeviceModel.of(random_classes([32, 1, 9]), prototypes=8)
+    layout = model.memory.layout
+    shipped = sum(layout.class_words(k) for k in (32, 8, 9))
+    assert [memory_words(model, room) for room in (2, 3, 5)] == [
+        2 * layout.class_words(8),
+        shipped,
+        shipped + 2 * layout.class_words(8),
+    ]
+    held = DeviceMemory(layout, memory_words(model, 3))
+    held.load(model.memory.to_block())
+    held.forget(1)
+    held.enrol(3, np.random.default_rng(1).random((100, 64)) < 0.5)
+    assert len(held) == 3
+
+
 def test_what_a_feature_stands_for_reaches_the_device(classifier: GBMClassifier, tmp_path: Path) -> None:
     meaning: dict[str, Any] = {"scale": 1 / 16, "zero_point": 3}
     export_c(classifier, tmp_path, features="int16", **meaning)
@@ -92,6 +129,8 @@ def test_what_a_feature_stands_for_reaches_the_device(classifier: GBMClassifier,
 def test_only_a_model_of_floats_asks_for_them(classifier: GBMClassifier, features: Any, tmp_path: Path) -> None:
     export_c(classifier, tmp_path, features=features)
     assert ("#define BITREPLAY_FLOAT\n" in (tmp_path / "model.h").read_text()) is (features == "float32")
+    for file in ("README.md", "Makefile"):
+        assert ("-DBITREPLAY_FLOAT" in (tmp_path / file).read_text()) is (features == "float32")
 
 
 @pytest.mark.parametrize(("given", "expected"), [((300, 300, 400), (255, 255, 255)), ((2, 1, 7), (2, 1, 7))])
@@ -209,7 +248,12 @@ def test_other_files_stay_and_the_same_are_replaced(classifier: GBMClassifier, t
     [
         ({"features": None}, "give the type of the device's features"),
         ({"name": "Model"}, "name must be lower-case letters"),
+        ({"name": "bitreplay"}, "names that start with bitreplay are the library's"),
+        ({"name": "bitreplay_head"}, "names that start with bitreplay are the library's"),
+        ({"name": "selftest_main"}, "selftest_main.c is another file"),
+        ({"name": "string"}, "string.h is another file"),
         ({"head": "linear"}, "head must be one of own, bayes, closed_form, linear_part"),
+        ({"prototypes": 256}, "prototypes must be an integer from 1 to 255"),
         ({"room": 0}, "room must be an integer from 1"),
         ({"samples": 70000}, "samples must be an integer from 1 to 65535"),
         ({"weight_bits": 1}, "weight_bits must be an integer from 2 to 8"),

@@ -38,6 +38,20 @@ def test_the_module_answers_alike(head, binarizer):
     np.testing.assert_allclose(probabilities, clf.predict_proba(X), atol=1e-4)
 
 
+@pytest.mark.parametrize("head", ["closed_form", "bayes", Replay(min_steps=20, epochs=1)])
+def test_what_is_done_to_the_module_does_not_reach_the_classifier(head):
+    clf = GBMClassifier(2, p=2, head=head, random_state=0).fit(X, Y)
+    before = clf.predict_proba(X)
+    learns = [p.requires_grad for p in clf.head_.network.parameters()] if isinstance(head, Replay) else []
+    module = as_module(clf).half()
+    for tensor in (*module.parameters(), *module.buffers()):
+        tensor.data.zero_()
+    assert (clf.predict_proba(X) == before).all()
+    if isinstance(head, Replay):
+        assert [p.requires_grad for p in clf.head_.network.parameters()] == learns
+    assert (clf.partial_fit(X[:50], Y[:50]).predict(X) == Y).mean() > 0.8  # and it learns on
+
+
 @pytest.mark.parametrize(("head", "numbers"), [("closed_form", False), ("bayes", True)])
 def test_onnx_runtime_answers_alike_for_any_number_of_rows(tmp_path, head, numbers):
     runtime = pytest.importorskip("onnxruntime")
@@ -50,6 +64,16 @@ def test_onnx_runtime_answers_alike_for_any_number_of_rows(tmp_path, head, numbe
         assert (clf.classes_[index] == label).all()
         np.testing.assert_allclose(probabilities, clf.predict_proba(X[:rows]), atol=1e-4)
     assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+
+
+def test_classes_that_are_truth_values_stay_such_in_onnx(tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    clf = GBMClassifier(2, head="bayes", random_state=0).fit(X, Y > 4)
+    export_onnx(clf, tmp_path / "model.onnx")
+    label, index, _ = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"features": X})
+    assert label.dtype == clf.classes_.dtype == np.bool_
+    assert (label == clf.predict(X)).all()
+    assert (clf.classes_[index] == label).all()
 
 
 def test_onnx_with_the_encoder_in_front(tmp_path):

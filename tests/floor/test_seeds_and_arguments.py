@@ -1,5 +1,7 @@
 """Seeds depend on what they are for and on nothing else; arguments are refused with the limits that they break."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.utils import check_random_state
 
 from bitreplay._floor.arguments import integer, number, one_of, truth
+from bitreplay._floor.options import options_text, parse_options
 from bitreplay._floor.seeds import first_draw, mix_seed, seed_for
 from bitreplay._floor.threads import n_threads
 from bitreplay.errors import InputError
@@ -78,3 +81,9 @@ def test_words_truth_and_threads():
     for wrong in (0, 1.5, True, "all"):
         with pytest.raises(InputError, match="n_jobs"):
             n_threads(wrong)
+
+
+def test_options_that_went_through_json_are_written_alike():
+    options = {"blocks": (1, 1, 1, 2), "width": 16, "rate": 0.5, "bias": False, "weights": None, "mode": "fast"}
+    for same in (options, json.loads(json.dumps(options))):
+        assert parse_options(options_text("resnet18", same)) == ("resnet18", options)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bitreplay.binarizers import Thermometer
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History
 from bitreplay.runs import RunFolder, Specification, compare_learners
+from bitreplay.training import TrainedNetwork
 from tests.runs.problems import digits
 
 LEARNERS = [Specification.parse(text) for text in ("NearestMean", "GBM:prototypes=2", "FeTrIL")]
@@ -78,3 +81,19 @@ def test_nothing_is_run_twice_and_nobody_runs_nowhere(network: Path, tmp_path: P
     with pytest.raises(InputError, match="n_jobs must be a number of processes"):
         compare_learners(digits(network), LEARNERS, [0], tmp_path, n_jobs=0)
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_learners_that_nobody_asked_for_by_name_may_refuse(network: Path, tmp_path: Path, n_jobs: int) -> None:
+    learners = [Specification.parse(text) for text in ("NearestMean", "GBM:p=3", "FeTrIL")]
+    bits = replace(TrainedNetwork.load(network), binarizer=Thermometer(2))
+    bits.save(tmp_path / "bits")
+    setting, refused = digits(tmp_path / "bits"), {}
+    runs = compare_learners(setting, learners, [0], tmp_path / "runs", n_jobs=n_jobs, refused=refused)
+    assert [run.name for run in runs] == ["NearestMean", "FeTrIL"]
+    assert list(refused) == ["GBM:p=3"]
+    assert refused["GBM:p=3"].startswith("p=3 has no effect: the encoder was trained with a binarizer of its own")
+    with pytest.raises(InputError, match="p=3 has no effect"):
+        compare_learners(setting, learners, [0], tmp_path / "runs", n_jobs=n_jobs)
+    with pytest.raises(InputError, match="p=3 has no effect"):
+        compare_learners(setting, learners[1:2], [0], tmp_path / "runs", n_jobs=n_jobs, refused={})

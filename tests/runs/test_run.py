@@ -249,6 +249,26 @@ def test_what_differs_between_settings_becomes_part_of_the_name(network: Path, t
     }
 
 
+def test_what_has_the_same_name_but_not_the_same_content_is_no_other_seed(network: Path, tmp_path: Path) -> None:
+    own, runs = tmp_path / "network", tmp_path / "runs"
+    for seed in (0, 1):  # another network in the same folder
+        save_network(own, seed=seed)
+        for name in ("NearestMean", "GBM:prototypes=1"):
+            run_learner(digits(own), Specification.parse(name), seed, runs)
+    names = [result.name for result in results_of(find_runs([runs]))]
+    assert len(set(names)) == 4
+    assert all("(network content=" in name for name in names)
+    found = find_runs([runs])
+    (found[0].path / "origin.json").write_text('{"version": "0"}')
+    assert "version=0" in results_of(found)[0].name
+    (found[0].path / "origin.json").write_text("[")
+    with pytest.raises(FileFormatError, match=r"origin\.json is damaged"):
+        results_of(found)
+    for run in found:  # as runs of before have none
+        (run.path / "origin.json").unlink()
+    assert [result.name for result in results_of(found)] == [run.name for run in found]
+
+
 def test_folders_that_are_no_runs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"is not the folder of a run: it has no config\.yaml"):
         RunFolder.read(tmp_path)

@@ -224,3 +224,34 @@ def test_binary_features_have_no_thresholds_to_calibrate(network: Path) -> None:
     native.save(network.parent / "native")
     with pytest.raises(InputError, match="those of this network are already binary"):
         _ = Prepared(digits(network.parent / "native", binarizer="calibrated")).encoder
+
+
+@pytest.mark.parametrize("options", [{"p": 4}, {"f": 4}, {"binarizer": "heaviside"}])
+def test_options_of_a_training_are_refused_where_none_takes_place(network: Path, options: dict[str, Any]) -> None:
+    for encoder in (str(network), "efficientnet_lite0"):
+        with pytest.raises(InputError, match="are for an encoder to be trained"):
+            Setting("digits", encoder=encoder, **options)
+
+
+def test_one_class_is_not_enough_to_train_an_encoder_on() -> None:
+    setting = Setting("digits", sizes=[1, 9])
+    with pytest.raises(InputError, match="task 0 has one class"):
+        setting.trained(setting.scenario())
+
+
+def test_only_to_look_on_leaves_the_authors_recipes_as_they_are() -> None:
+    def budget(**training: Any) -> Any:
+        return (
+            Setting("digits", preset="paper", encoder="resnet18", training=training or None).training_context().budget
+        )
+
+    assert budget() is None
+    assert budget(evaluate_every=10) is None
+    assert budget(epochs=3).epochs == 3
+
+
+def test_training_options_are_those_of_methods_that_train_a_network_of_their_own() -> None:
+    setting = Setting("digits", encoder="efficientnet_lite0", preset="small", training={"epochs": 1})
+    prepared = Prepared(setting)  # which has no say in whether there will be an encoder
+    with pytest.raises(InputError, match="takes no training options"):
+        prepared.encoder_for("bits")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
 import pytest
 
 from bitreplay.errors import InputError
@@ -65,3 +68,19 @@ def test_every_default_can_be_typed(name: str) -> None:
 def test_what_means_nothing_is_refused_at_once(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Specification.parse(text)
+
+
+def test_the_source_of_a_method_from_another_package_is_part_of_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = "from bitreplay.learners import LEARNERS\n\nclass Own(LEARNERS['NearestMean']):\n    name = 'Own'\n"
+    monkeypatch.syspath_prepend(tmp_path)
+    versions = []
+    for number, more in enumerate(("", "    tried = 1\n")):
+        (tmp_path / f"own_{number}.py").write_text(source + more)
+        point = EntryPoint("Own", f"own_{number}:Own", "bitreplay.learners")
+        monkeypatch.setitem(vars(LEARNERS), "_brought", {"Own": point})
+        versions.append(Specification.parse("Own").version)
+    assert versions[0] != versions[1]
+    assert all(version.startswith(Specification.parse("NearestMean").version + ", ") for version in versions)
+    assert Specification.parse("NearestMean").version == "1"

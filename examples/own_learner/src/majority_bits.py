@@ -14,7 +14,7 @@ from bitreplay.learners import OnBits
 
 @dataclass(kw_only=True, eq=False)
 class MajorityBits(OnBits):
-    """One bit per bit of the embedding and class.
+    """What most samples of a class have, for every bit of the embedding; counted as it is stored, in a byte each.
 
     Parameters
     ----------

@@ -34,7 +34,13 @@ def parse_options(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def options_text(name: str, options: Mapping[str, Any]) -> str:
-    """The inverse of :func:`parse_options`."""
+    """The inverse of :func:`parse_options`.
+
+    Examples
+    --------
+    >>> options_text("binary_vgg", {"widths": (64, 128, 256)})
+    'binary_vgg:widths=64-128-256'
+    """
     written = ",".join(f"{option}={_text(value)}" for option, value in options.items())
     return f"{name}:{written}" if written else name
 
@@ -52,6 +58,6 @@ def _value(text: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):  # JSON has no tuples
         return "-".join(map(str, value))
     return next((word for word, meant in WORDS.items() if value is meant), str(value))

@@ -36,7 +36,8 @@ def to_content(clf: GBMClassifier, fitted: Fitted) -> tuple[dict[str, Any], Tens
     _check_kind(fitted.state.binarizer)
     content, classifier, tensors = state_content(fitted.state)
     options = {name: _plain(getattr(clf, name)) for name in OPTIONS}
-    options["encoder"] = fitted.state.memory.fingerprint.encoder  # that of the first call
+    fingerprint = fitted.state.memory.fingerprint
+    options["encoder"] = clf.encoder_name if fingerprint is None else fingerprint.encoder  # that of the first call
     options["em"] = asdict(clf.em) if clf.em else None
     options["random_state"] = _plain(clf.random_state) if isinstance(clf.random_state, int | np.integer) else None
     names = fitted.feature_names_in

@@ -12,9 +12,11 @@ from rich.table import Table
 
 from bitreplay import caches
 
+Kind = Literal["datasets", "backbones", "features", "bits"]
+
 
 def cache(
-    action: Literal["list", "clean"] = "list", *, kind: str | None = None, older_than_days: float | None = None
+    action: Literal["list", "clean"] = "list", *, kind: Kind | None = None, older_than_days: float | None = None
 ) -> None:
     """List what is cached (decoded images, trained networks, features, bits), or remove it.
 
@@ -24,8 +26,8 @@ def cache(
     ----------
     action : {"list", "clean"}
         What to do: `bitreplay cache clean` removes entries.
-    kind : str, optional
-        Only this kind: datasets, backbones, features or bits.
+    kind : {"datasets", "backbones", "features", "bits"}, optional
+        Only this kind.
     older_than_days : float, optional
         Only entries that have not been used for this long.
     """

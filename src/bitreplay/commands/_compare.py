@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -37,7 +38,8 @@ def compare(
     ----------
     learners : list of str, optional
         Names as for `run`, with options after a colon: `--learners GBM GBM:head=replay,bits=8 FeTrIL`. By default
-        all that use a frozen encoder; with `--stream`, those that can learn from one.
+        all that use a frozen encoder, except those that do not go with its features; with `--stream`, those that can
+        learn from one.
     seeds : list of int, optional
         Seeds of the learners: `--seeds 0 1 2`. By default 0.
     output : Path
@@ -54,8 +56,11 @@ def compare(
         Data, tasks and encoder.
     """
     console = Console(highlight=False, markup=False, soft_wrap=True)
-    by_default = LEARNERS.on_frozen_encoders() if setting.stream is None else LEARNERS.in_streams()
-    specifications = [Specification.parse(text) for text in learners or by_default]
+    if not (names := learners):
+        names = list(LEARNERS.on_frozen_encoders() if setting.stream is None else LEARNERS.in_streams())
+    specifications = [Specification.parse(text) for text in names]
+    refused: dict[str, str] | None = None if learners else {}  # nobody asked for those by name
+    begun = time.time()
     seeds = seeds or [0]
     for seed in seeds:
         integer("seed", seed, 0)  # refused before anything long begins
@@ -65,6 +70,7 @@ def compare(
         console.print(
             f"{run.name}, seed {run.config['seed']}: average {100 * metrics.average(history):.1f} %, "
             f"final {100 * metrics.final(history):.1f} %, {sum(history.seconds):.1f} s"
+            + (f" (of an earlier call: delete {run.path} to repeat it)" if run.ended < begun else "")
         )
 
     runs = compare_learners(
@@ -76,7 +82,10 @@ def compare(
         n_jobs=n_jobs,
         dask=dask,
         on_run=show,
+        refused=refused,
     )
+    for name, why in (refused or {}).items():
+        console.print(f"{name} is left out: {why}")
     found = [run.result() for run in runs]
     Console().print(terminal_table(found))
     page = write_report(found, output, f"Learners on {setting.dataset}", asdict(setting))

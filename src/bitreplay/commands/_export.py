@@ -35,6 +35,7 @@ def export(
     features: Literal["uint8", "int8", "int16", "float32"] | None = None,
     scale: float | None = None,
     zero_point: int | None = None,
+    prototypes: int | None = None,
     room: int | None = None,
     samples: int | None = None,
     name: str | None = None,
@@ -70,6 +71,8 @@ def export(
         C: an integer feature x represents scale * (x - zero_point); by default 1.
     zero_point : int, optional
         C: see scale; by default 0.
+    prototypes : int, optional
+        C: most prototypes of a class enrolled on the device; by default as many as the model's classes have.
     room : int, optional
         C: number of classes the memory in RAM can hold; by default ten more than the model has.
     samples : int, optional
@@ -84,6 +87,7 @@ def export(
         "features": features,
         "scale": scale,
         "zero_point": zero_point,
+        "prototypes": prototypes,
         "room": room,
         "samples": samples,
         "name": name,

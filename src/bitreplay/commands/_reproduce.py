@@ -36,7 +36,7 @@ from bitreplay.experiments import (
     write_outcome,
 )
 from bitreplay.learners import LEARNERS
-from bitreplay.runs import RunFolder, Specification
+from bitreplay.runs import RunFolder, Specification, content_hash
 from bitreplay.training import NETWORK
 
 WIDEST = 1000  # characters of a table
@@ -221,4 +221,5 @@ def _found(path: Path, request: Request) -> Measured | None:
         return None
     found = read_outcome(path)
     asked = command_of(found.name, request.scale, request.seeds, request.network, request.learners)
-    return found if found.command == asked else None
+    network = "" if request.network is None else content_hash(request.network)  # another may have the same name
+    return found if found.command == asked and found.network in ("", network) else None

@@ -23,9 +23,11 @@ EXPECTED = "expected folders train/ and test/ with one folder of images per clas
 
 def split_folders(root: Path) -> tuple[Path, Path | None]:
     """Parents of the class folders for training and for test; None if test samples must be chosen by seed."""
-    if not (root / "train").is_dir():
-        return root, None
-    return root / "train", next((root / name for name in TEST_FOLDERS if (root / name).is_dir()), None)
+    test = next((root / name for name in TEST_FOLDERS if (root / name).is_dir()), None)
+    train = root / "train"
+    if not train.is_dir() or (test is None and not any(inside.is_dir() for inside in train.iterdir())):
+        return root, None  # a folder of pictures may show trains
+    return train, test
 
 
 def image_files(root: Path) -> list[Path]:

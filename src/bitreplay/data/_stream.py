@@ -16,6 +16,7 @@ import numpy as np
 from bitreplay._floor.arguments import integer, one_of
 from bitreplay.data._dataset import Samples
 from bitreplay.data._scenario import Integers, Scenario, Task, of_classes
+from bitreplay.errors import InputError
 
 Stream = Literal["online", "blurry", "longtail"]
 
@@ -53,6 +54,8 @@ def as_stream(scenario: Scenario, stream: Stream, batch: int = 10, seed: int = 0
     one_of("stream", stream, Stream)
     integer("batch", batch, 1)
     integer("seed", seed, 0)
+    if len(scenario) < 2:
+        raise InputError("a stream comes after task 0: there must be at least one more task")
     rng = np.random.default_rng([seed, 7])
     train = [rng.permutation(task.train.indices) for task in scenario]
     labels = scenario.dataset.train.labels

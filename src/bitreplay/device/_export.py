@@ -26,6 +26,9 @@ from bitreplay.nn import pack_network
 
 MORE_CLASSES = 10  # room in RAM beyond the classes that are shipped, unless told otherwise
 
+# Names whose files would replace another of the export, or hide a header of C from programs that search this folder.
+TAKEN = {"selftest_main": "c", "stdint": "h", "stdio": "h", "string": "h"}
+
 MAIN = """/* Runs the self-test where there is a console. */
 #include <stdio.h>
 
@@ -81,12 +84,15 @@ def export_c(
     binarizer: Binarizer | None = None,
     network: nn.Module | None = None,
     image_size: int = 32,
+    prototypes: int | None = None,
     room: int | None = None,
     samples: int = 100,  # ours: what a person has the patience to show
     name: str = "model",
     show: Callable[[str], None] | None = None,
 ) -> list[Part]:
     """Write a model as C99 sources that need neither malloc nor floats.
+
+    `refuse` and `reject` of a classifier are not part of them: the device always names a class that it knows.
 
     Parameters
     ----------
@@ -109,12 +115,17 @@ def export_c(
         A fully binary network, such as :class:`bitreplay.backbones.BinaryVGG`: the input is then pixels.
     image_size : int
         Height and width of its images.
+    prototypes : int, optional
+        K, maximum number of prototypes of a class enrolled on the device, up to 255; by default the classifier's, or
+        that of a memory's largest class, or 8 if it has none.
     room : int, optional
-        Number of classes the memory in RAM can hold; by default ten more than the model has.
+        Number of classes of K prototypes the memory in RAM can hold; by default ten more than the model has. If it is
+        at least as many as the model has, these fit, also those of more prototypes; less than that is for devices that
+        leave them in flash.
     samples : int
         Maximum number of samples of an enrolled class: the scratch grows with it.
     name : str
-        Prefix of the model's files and names.
+        Prefix of the model's files and names; not that of the library, `bitreplay`.
     show : callable, optional
         Called with the table of sizes before anything is written.
 
@@ -140,6 +151,8 @@ def export_c(
     ['model.c', 'model.h', 'model_selftest.c', 'model_sizes.h']
     """
     is_name(name)
+    if name in TAKEN:
+        raise InputError(f"{name}.{TAKEN[name]} is another file: give the model another name than {name!r}")
     device = DeviceModel.of(
         model,
         head=head,
@@ -150,6 +163,7 @@ def export_c(
         binarizer=binarizer,
         network=network,
         image_size=image_size,
+        prototypes=prototypes,
     )
     room = integer("room", len(device.memory) + MORE_CLASSES if room is None else room, 1, 65535)
     samples = integer("samples", samples, 1, 65535)

@@ -7,7 +7,6 @@ A class is enrolled by EM in integers, forgotten by moving words, and scored str
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +16,11 @@ from bitreplay.bits import BitsLike, Fingerprint, PackedBits, pack
 from bitreplay.device._blocks import read_block, write_block
 from bitreplay.device._em import fit_prototypes
 from bitreplay.device._fixed_point import logarithm
-from bitreplay.device._layout import MOST_SAMPLES, Layout, short_fingerprint
+from bitreplay.device._layout import MOST_SAMPLES, RANGES, Layout, short_fingerprint
 from bitreplay.device._records import Record, Words
 from bitreplay.device._status import DeviceError, Status
 from bitreplay.errors import InputError
-from bitreplay.memory import BinaryMemory, Label
+from bitreplay.memory import BinaryMemory, Label, as_label
 from bitreplay.mixture import Mixture
 
 ROWS = 4096  # embeddings scored at once
@@ -150,6 +149,8 @@ class DeviceMemory:
     def from_memory(cls, memory: BinaryMemory, layout: Layout | None = None) -> DeviceMemory:
         """A trained memory, with its classes numbered 0, 1, 2, ... in the order of its labels.
 
+        Without a layout, classes enrolled later have up to as many prototypes as the largest of these.
+
         Examples
         --------
         >>> trained = BinaryMemory(bits=3)
@@ -157,10 +158,7 @@ class DeviceMemory:
         >>> DeviceMemory.from_memory(trained).records[0].codes
         array([[0, 2, 7]], dtype=uint8)
         """
-        if memory.fingerprint is None:
-            raise InputError("the memory is empty and its number of bits is not yet known")
-        if layout is None:
-            layout = Layout(memory.n_features, memory.bits, fingerprint=short_fingerprint(memory.fingerprint))
+        layout = layout_of(memory) if layout is None else layout
         if (layout.features, layout.bits) != (memory.n_features, memory.bits):
             raise InputError(
                 f"a memory of D = {memory.n_features}, q = {memory.bits} does not match a layout of "
@@ -184,17 +182,33 @@ class DeviceMemory:
         Parameters
         ----------
         names : mapping from int to label, optional
-            Names of the device's labels; those without a name keep their number.
+            Names of the device's labels; those without a name keep their number. Two classes of one name are refused.
         fingerprint : Fingerprint, optional
             What the bits mean; must be the one the device's layout was made with.
         """
         if fingerprint is not None and short_fingerprint(fingerprint) != self.layout.fingerprint:
             raise InputError(f"the device's bits have another fingerprint: {self.layout.fingerprint:08x}")
         memory = BinaryMemory(self.layout.bits, fingerprint or self.layout.features)
-        named: dict[Any, Mixture] = {}
+        named: dict[Label, Mixture] = {}
+        numbers: dict[Label, int] = {}
         for record in self._records:
+            name = as_label((names or {}).get(record.label, record.label))
+            if name in numbers:
+                raise InputError(
+                    f"the device's classes {numbers[name]} and {record.label} would both be called {name!r}: "
+                    "give each a name of its own"
+                )
+            numbers[name] = record.label
             prototypes = (record.codes / self.layout.top).astype(np.float32)
             weights = record.weights / record.weights.sum(dtype=np.float64)
-            named[(names or {}).get(record.label, record.label)] = Mixture(prototypes, weights, record.count)
+            named[name] = Mixture(prototypes, weights, record.count)
         memory.add_all(named)
         return memory
+
+
+def layout_of(memory: BinaryMemory) -> Layout:
+    """The width and code of a memory; K is that of its largest class, so that room for a class has room for any."""
+    if memory.fingerprint is None:
+        raise InputError("the memory is empty and its number of bits is not yet known")
+    most = min(max(memory.sizes, default=Layout.prototypes), RANGES["prototypes"][1])
+    return Layout(memory.n_features, memory.bits, most, short_fingerprint(memory.fingerprint))

@@ -17,8 +17,8 @@ from bitreplay._floor.arguments import one_of
 from bitreplay.binarizers import Binarizer, Identity, Native
 from bitreplay.classifier import GBMClassifier
 from bitreplay.device._head import IntegerHead, mean_bits
-from bitreplay.device._layout import Layout, short_fingerprint
-from bitreplay.device._memory import DeviceMemory
+from bitreplay.device._layout import Layout
+from bitreplay.device._memory import DeviceMemory, layout_of
 from bitreplay.device._network import DeviceNetwork
 from bitreplay.device._thresholds import FeatureType, IntegerThresholds
 from bitreplay.errors import InputError
@@ -66,12 +66,13 @@ class DeviceModel:
         binarizer: Binarizer | None = None,
         network: nn.Module | None = None,
         image_size: int = 32,
+        prototypes: int | None = None,
     ) -> DeviceModel:
         """Gather the parts of a classifier, or of a memory, which may be empty if the device is to learn everything.
 
         Parameters
         ----------
-        model, head, weight_bits, features, scale, zero_point, binarizer, network, image_size
+        model, head, weight_bits, features, scale, zero_point, binarizer, network, image_size, prototypes
             As of :func:`bitreplay.device.export_c`.
 
         Examples
@@ -91,6 +92,8 @@ class DeviceModel:
         if memory.bits > 8:
             raise InputError(f"a device stores q = 1 to 8 bits per value; this memory has q = {memory.bits}")
         layout = _layout(model, memory, own)
+        if prototypes is not None:
+            layout = replace(layout, prototypes=prototypes)
         thresholds = None
         if features is not None and (network is not None or isinstance(maker, Identity)):
             raise InputError("this device takes bits or pixels: omit the type of its features")
@@ -132,8 +135,7 @@ def _parts(model: Any, binarizer: Binarizer | None) -> tuple[BinaryMemory, Head 
 
 def _layout(model: GBMClassifier | BinaryMemory, memory: BinaryMemory, head: Head | None) -> Layout:
     """The layout of a memory, with the classifier's options of EM."""
-    assert memory.fingerprint is not None  # _parts has seen to it
-    layout = Layout(memory.n_features, memory.bits, fingerprint=short_fingerprint(memory.fingerprint))
+    layout = layout_of(memory)
     if isinstance(head, Bayes) and head.clamp is not None:
         layout = replace(layout, clamp=head.clamp)
     if isinstance(model, GBMClassifier):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bitreplay._words import printable
 from bitreplay.errors import InputError
 
 WIDTH = 116
@@ -71,20 +72,23 @@ def text(value: str) -> str:
 
 
 def comment(value: str) -> str:
-    """Text that is safe in a comment.
+    r"""Text that is safe in a comment: it neither ends it nor has a trigraph, and hidden characters are written out.
 
     Examples
     --------
-    >>> comment("a */ b")
-    'a * / b'
+    >>> print(comment("a */ b"), comment("what??/"), comment("two\nlines"))
+    a * / b what? ?/ two\nlines
     """
-    return value.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
+    apart = re.sub(r"\?(?=\?)", "? ", printable(value, keep=""))  # ??/ at the end of a line would join it with the next
+    return apart.replace("*/", "* /").replace("/*", "/ *")
 
 
 def is_name(name: Any) -> str:
-    """A lower-case name that is valid in C; it becomes part of others."""
+    """A lower-case name that is valid in C, and not one of the library's; it becomes part of others."""
     if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
         raise InputError(
             f"name must be lower-case letters, digits and underscores, starting with a letter; got {name!r}"
         )
+    if name.startswith("bitreplay"):
+        raise InputError(f"names that start with bitreplay are the library's: give the model another; got {name!r}")
     return name

@@ -15,6 +15,7 @@ from bitreplay.device._memory import DeviceMemory
 from bitreplay.device._model import DeviceModel
 from bitreplay.device._records import words_of
 from bitreplay.device._render import array
+from bitreplay.device._sizes import memory_words
 from bitreplay.device._status import DeviceError, Status
 from bitreplay.device._thresholds import IntegerThresholds
 
@@ -110,7 +111,7 @@ def selftest_source(model: DeviceModel, name: str, room: int, samples: int, embe
     """The self-test as C. Inputs are random, from a fixed seed; half of the bits are like those of the classes."""
     rng = np.random.default_rng(0)
     layout = model.memory.layout
-    memory = DeviceMemory(layout, room * layout.class_words(layout.prototypes))
+    memory = DeviceMemory(layout, memory_words(model, room))
     copied = _status_of(lambda: memory.load(model.memory.to_block()))  # FULL where RAM has less room
     chances = rng.random((3, layout.features))
     n = min(samples, MOST_ENROLLED)

@@ -21,6 +21,29 @@ class Part:
         return -(-self.bits // 8)
 
 
+def memory_words(model: DeviceModel, room: int) -> int:
+    """32-bit words of a memory in RAM for `room` classes of up to K prototypes.
+
+    If that is at least as many as are shipped, these fit too, also those of more prototypes: a classifier that was
+    merged with another may have such. Room for fewer is for a device that leaves them in flash.
+
+    Examples
+    --------
+    >>> from bitreplay.device import DeviceMemory, Layout
+    >>> memory = DeviceMemory(Layout(features=32, bits=1, prototypes=2))
+    >>> memory.enrol(0, [[0, 1] * 16] * 40)
+    >>> model = DeviceModel(memory, ("stripes",))
+    >>> [memory_words(model, room) for room in (1, 2)]
+    [6, 12]
+    """
+    layout, shipped = model.memory.layout, model.memory.records
+    usual = layout.class_words(layout.prototypes)
+    if room < len(shipped):
+        return room * usual
+    larger = (layout.class_words(len(record.weights)) - usual for record in shipped)
+    return room * usual + sum(words for words in larger if words > 0)
+
+
 def sizes(model: DeviceModel, room: int, samples: int) -> list[Part]:
     """The parts of a model, with RAM for `room` classes, and for enrolling up to `samples` of a class.
 
@@ -56,7 +79,7 @@ def sizes(model: DeviceModel, room: int, samples: int) -> list[Part]:
     if model.network is not None:
         parts.append(Part(f"network: {len(model.network.layers)} layers", "flash", model.network.size_bits))
         parts.append(Part("scratch of the network", "RAM", 32 * model.network.scratch_words))
-    words = room * layout.class_words(k)
+    words = memory_words(model, room)
     return [
         *parts,
         Part(f"memory for {room} classes", "RAM", 32 * words),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bitreplay.device._model import DeviceModel
 from bitreplay.device._network import DeviceNetwork
 from bitreplay.device._render import array, comment, text
+from bitreplay.device._sizes import memory_words
 
 C_TYPES = {"uint8": "bitreplay_thresholds_8", "int8": "bitreplay_thresholds_8", "int16": "bitreplay_thresholds_16"}
 FLOAT_TYPE = "bitreplay_thresholds_float"
@@ -15,7 +16,7 @@ def model_sizes(model: DeviceModel, name: str, room: int, samples: int) -> str:
     """Sizes as plain numbers, which a linker script can read too."""
     layout = model.memory.layout
     d, k = layout.features, layout.prototypes
-    words = room * layout.class_words(k)
+    words = memory_words(model, room)
     numbers = {
         "CLASSES": (len(model.memory), "shipped"),
         "ROOM": (room, "classes that the memory in RAM has room for"),
@@ -78,7 +79,7 @@ def model_header(model: DeviceModel, name: str) -> str:
         lines.append(f"extern const bitreplay_network {name}_network;")
     memory = f"{big}_ROOM, {big}_FEATURES, {big}_BITS, {big}_PROTOTYPES"
     sizes = {
-        "words": f"{big}_MEMORY_WORDS == BITREPLAY_MEMORY_WORDS({memory})",
+        "words": f"{big}_MEMORY_WORDS >= BITREPLAY_MEMORY_WORDS({memory})",  # more if shipped classes are larger
         "block": f"{big}_BLOCK_BYTES == BITREPLAY_BLOCK_BYTES({big}_MEMORY_WORDS)",
         "scratch": f"{big}_SCRATCH_BYTES == BITREPLAY_SCRATCH_BYTES({big}_SAMPLES, {big}_PROTOTYPES, {big}_FEATURES)",
     }

@@ -19,7 +19,7 @@ from bitreplay.errors import FileFormatError
 from bitreplay.evaluation import History, Provenance, made_in_words
 from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Table
 from bitreplay.experiments._verdict import Verdict
-from bitreplay.runs import RunFolder
+from bitreplay.runs import RunFolder, content_hash
 
 OUTCOME = "outcome.json"
 
@@ -43,6 +43,7 @@ class Measured:
     claims: Sequence[Claim]
     remarks: Sequence[str]
     folder: Path
+    network: str = ""  # hash of the one that was given, if any; outcomes before 0.3.0 have none
 
     def svg(self, drawing: str) -> str:
         """A figure as SVG text."""
@@ -99,6 +100,7 @@ def write_outcome(
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
         "claims": [asdict(claim) for claim in outcome.claims],
         "remarks": list(outcome.remarks),
+        **({} if network is None else {"network": content_hash(network)}),
     }
     write_text(folder / OUTCOME, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return read_outcome(folder / OUTCOME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ class _Replay(nn.Module):
     def __init__(self, head: Replay, binarizer: Binarizer) -> None:
         super().__init__()
         assert head.network is not None
-        self.network, self.binarizer = head.network, binarizer
+        self.network, self.binarizer = copy.deepcopy(head.network), binarizer
 
     def forward(self, bits: torch.Tensor) -> torch.Tensor:
         outputs: torch.Tensor = self.network(self.binarizer.decode(bits))
@@ -81,7 +82,7 @@ class _Classifier(nn.Module):
 
     def __init__(self, clf: GBMClassifier) -> None:
         super().__init__()
-        self.binarizer: Binarizer = clf.binarizer_
+        self.binarizer: Binarizer = copy.deepcopy(clf.binarizer_)  # half() and to() must not reach the classifier's
         head = clf.head_
         if isinstance(head, ClosedForm):
             self.head: nn.Module = _ClosedForm(head)
@@ -106,7 +107,7 @@ def as_module(clf: GBMClassifier) -> nn.Module:
     Parameters
     ----------
     clf : GBMClassifier
-        A fitted classifier; later changes to it do not reach the module.
+        A fitted classifier; later changes to it do not reach the module, nor those to the module the classifier.
 
     Returns
     -------

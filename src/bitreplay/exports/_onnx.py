@@ -72,8 +72,9 @@ def export_onnx(
 
     Notes
     -----
-    Outputs are `label` (a class, text or number), `index` (its place among the classes, sorted) and `probabilities`
-    (N, classes). The graph computes in float32: two scores that are equal to six digits may change places.
+    Outputs are `label` (a class, text, number or truth value), `index` (its place among the classes, sorted) and
+    `probabilities` (N, classes). The graph computes in float32: two scores that are equal to six digits may change
+    places.
 
     Examples
     --------
@@ -137,6 +138,8 @@ def _with_labels(model: Any, clf: GBMClassifier, onnx: Any) -> Any:
     classes = clf.classes_
     if classes.dtype.kind in "iu":
         kind, values = onnx.TensorProto.INT64, classes.astype(int).tolist()
+    elif classes.dtype.kind == "b":
+        kind, values = onnx.TensorProto.BOOL, classes.tolist()
     elif classes.dtype.kind == "f":
         kind, values = onnx.TensorProto.DOUBLE, classes.tolist()
     else:

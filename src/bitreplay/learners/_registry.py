@@ -10,6 +10,7 @@ them in `run`, `compare` and the report::
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
@@ -60,7 +61,11 @@ class Registry(Mapping[str, type[Any]]):
     @cached_property
     def _brought(self) -> dict[str, EntryPoint]:
         """Those of other packages; names that clash with ours are left out."""
-        return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in OURS}
+        points = entry_points(group=ENTRY_POINTS)
+        for point in points:
+            if point.name in OURS:
+                warnings.warn(f"the learner {point.name!r} of {point.value} has the name of one of ours", stacklevel=3)
+        return {point.name: point for point in points if point.name not in OURS}
 
     def __iter__(self) -> Iterator[str]:
         return iter((*OURS, *self._brought))
@@ -72,7 +77,11 @@ class Registry(Mapping[str, type[Any]]):
         if name in OURS:
             module, _, kind = OURS[name].partition(":")
             return getattr(import_module(f"bitreplay.learners.{module}"), kind)  # type: ignore[no-any-return]
-        kind = self._brought[name].load()
+        point = self._brought[name]
+        try:
+            kind = point.load()
+        except Exception as error:  # whatever another package does wrong
+            raise InputError(f"the learner {name!r} cannot be imported from {point.value}: {error!r}") from error
         if not (inspect.isclass(kind) and issubclass(kind, Method)):
             raise InputError(
                 f"the entry point {name!r} of {ENTRY_POINTS} must name a FrozenMethod or a Learner; it names {kind!r}"
@@ -89,7 +98,7 @@ class Registry(Mapping[str, type[Any]]):
         """
         from bitreplay.learners.frozen._method import FrozenMethod
 
-        return tuple(name for name in self if issubclass(self[name], FrozenMethod))
+        return tuple(name for name, kind in self._usable() if issubclass(kind, FrozenMethod))
 
     def in_streams(self) -> tuple[str, ...]:
         """Names of those that learn more samples of classes they know.
@@ -99,7 +108,15 @@ class Registry(Mapping[str, type[Any]]):
         >>> LEARNERS.in_streams()[:2], "FeTrIL" in LEARNERS.in_streams()
         (('GBM', 'NearestMean'), False)
         """
-        return tuple(name for name in self if self[name].streams)
+        return tuple(name for name, kind in self._usable() if kind.streams)
+
+    def _usable(self) -> Iterator[tuple[str, type[Any]]]:
+        """All that can be imported; what another package did wrong is said, and stops nobody else."""
+        for name in self:
+            try:
+                yield name, self[name]
+            except InputError as error:
+                warnings.warn(f"left out: {error}", stacklevel=3)
 
 
 LEARNERS = Registry()

@@ -255,7 +255,8 @@ def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:
     values = list(labels)
     kinds = {str if isinstance(v, str) else type(v) for v in values}
     if len(kinds) <= 1 or kinds <= {int, float}:
-        large = kinds == {int} and min(values) >= 0 and max(values) >= 2**63  # which NumPy would make floats of
+        whole = [value for value in values if isinstance(value, int)]
+        large = kinds == {int} and min(whole) >= 0 and max(whole) >= 2**63  # which NumPy would make floats of
         array = np.array(values, np.uint64 if large else None) if values else np.empty(0, dtype=np.int64)
         if array.tolist() == values:  # NumPy drops zeros at the end of text and digits of integers among floats
             return array

@@ -209,7 +209,7 @@ class BernoulliMixture(DensityMixin, BaseEstimator):  # type: ignore[misc]
     def _check_width(self, width: int, *, reset: bool) -> None:
         if reset:
             self.n_features_in_ = width
-            vars(self).pop("feature_names_in_", None)  # of an earlier fit, to a table
+            self.__dict__.pop("feature_names_in_", None)  # of an earlier fit, to a table
         elif width != self.n_features_in_:
             raise InputError(
                 f"X has {width} features, but BernoulliMixture is expecting {self.n_features_in_} features as input"

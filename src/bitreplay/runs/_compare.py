@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
@@ -34,6 +35,7 @@ def compare_learners(
     n_jobs: int = 1,
     dask: str | None = None,
     on_run: Callable[[RunFolder], None] | None = None,
+    refused: dict[str, str] | None = None,
 ) -> list[RunFolder]:
     """Run every learner with every seed.
 
@@ -55,6 +57,9 @@ def compare_learners(
         Address of a Dask scheduler that runs them instead. Its workers need the same folders: cache, data and output.
     on_run : callable, optional
         Called with every run as it ends.
+    refused : dict, optional
+        If given, a learner that refuses this setting is left out and noted here with its reason; otherwise, its error
+        ends the comparison.
 
     Returns
     -------
@@ -80,17 +85,43 @@ def compare_learners(
     prepared = Prepared(setting)
     missing = [cell for cell in grid if find_run(prepared, *cell, output, train_accuracy=train_accuracy) is None]
     if not missing or (dask is None and effective_n_jobs(n_jobs) == 1):
-        runs = (run_learner(setting, *cell, output, train_accuracy=train_accuracy, prepared=prepared) for cell in grid)
-        return _collect(runs, on_run)
+        run = partial(_attempt, run_learner, refused is not None)
+        runs = (run(setting, *cell, output, train_accuracy=train_accuracy, prepared=prepared) for cell in grid)
+        return _collect(runs, on_run, refused)
     for uses in {specification.about.uses for specification, _ in missing}:
         if uses is not None:  # trained, and features computed, now and once: not by every worker
             prepared.encoder_for(uses)
     output = Path(output).absolute()  # workers may have another working directory
     with _workers(dask, n_jobs):
         # Workers load data and encoder from the cache by themselves: sending them would copy all images.
-        run = run_learner if dask is not None else partial(_run_in_worker, os.getpid())
+        here = run_learner if dask is not None else partial(_run_in_worker, os.getpid())
+        run = partial(_attempt, here, refused is not None)
         jobs = (delayed(run)(setting, *cell, output, train_accuracy=train_accuracy) for cell in grid)
-        return _collect(Parallel(return_as="generator")(jobs), on_run)
+        return _collect(Parallel(return_as="generator")(jobs), on_run, refused)
+
+
+class _Refusal(NamedTuple):
+    """A learner that does not go with the setting, and why."""
+
+    name: str
+    why: str
+
+
+def _attempt(
+    run: Callable[..., RunFolder],
+    may_refuse: bool,
+    setting: Setting,
+    specification: Specification,
+    *cell: Any,
+    **how: Any,
+) -> RunFolder | _Refusal:
+    """A run, or what speaks against it if that is asked for."""
+    try:
+        return run(setting, specification, *cell, **how)
+    except InputError as error:
+        if not may_refuse:
+            raise
+        return _Refusal(str(specification), str(error))
 
 
 def _run_in_worker(
@@ -101,12 +132,22 @@ def _run_in_worker(
     return run_learner(setting, specification, seed, output, train_accuracy=train_accuracy)
 
 
-def _collect(runs: Iterable[RunFolder], on_run: Callable[[RunFolder], None] | None) -> list[RunFolder]:
+def _collect(
+    runs: Iterable[RunFolder | _Refusal],
+    on_run: Callable[[RunFolder], None] | None,
+    refused: dict[str, str] | None,
+) -> list[RunFolder]:
     collected = []
     for run in runs:
+        if isinstance(run, _Refusal):
+            assert refused is not None
+            refused[run.name] = run.why
+            continue
         collected.append(run)
         if on_run is not None:
             on_run(run)
+    if refused and not collected:
+        raise InputError(next(iter(refused.values())))
     return collected
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from bitreplay.learners import LEARNERS
 from bitreplay.memory import BinaryMemory
 from bitreplay.runs._setting import NOT_RESULTS
 
-CONFIG, HISTORY, LOG = "config.yaml", "history.json", "log.csv"
+CONFIG, HISTORY, LOG, ORIGIN = "config.yaml", "history.json", "log.csv", "origin.json"
 CHECKPOINT, MEMORY = "checkpoint.safetensors", "memory.safetensors"
+NAMED = {"data": {"dataset", "every", "image_size"}, "network": {"encoder"}}  # what has other content by another name
 NOT_SETTING = ("learner", "seed", *NOT_RESULTS)
 
 
@@ -59,6 +61,21 @@ class RunFolder:
     def memory(self) -> BinaryMemory:
         """The final binary memory, for methods that have one."""
         return BinaryMemory.load(self.path / MEMORY)
+
+    @property
+    def ended(self) -> float:
+        """When its results were written, in seconds since 1970."""
+        return (self.path / HISTORY).stat().st_mtime
+
+    @property
+    def origin(self) -> dict[str, str]:
+        """What it was made from, that its configuration does not say: data, network and version by their hashes."""
+        try:
+            return dict(json.loads((self.path / ORIGIN).read_text(encoding="utf-8")))
+        except FileNotFoundError:  # of a run from before 0.3.0, or of one of which only the results were kept
+            return {}
+        except (ValueError, TypeError):
+            raise FileFormatError(f"{self.path / ORIGIN} is damaged") from None
 
     def result(self) -> RunResult:
         """The run as a report needs it."""
@@ -104,12 +121,32 @@ def results_of(runs: Sequence[RunFolder]) -> list[RunResult]:
         for key in dict.fromkeys(key for setting in settings for key in setting)
         if any(setting.get(key) != settings[0].get(key) for setting in settings)
     ]
+    for key, told in _differing([(run.name, run.origin) for run in runs]).items():
+        if {*varying} & NAMED.get(key, set()):  # the configuration says so already
+            continue
+        varying.append(f"{key} content" if key != "version" else key)
+        settings = [s | ({varying[-1]: value} if value else {}) for s, value in zip(settings, told, strict=True)]
     results = []
     for run, setting in zip(runs, settings, strict=True):
         own = ", ".join(f"{key}={setting[key]}" for key in varying if key in setting)
         result = run.result()
         results.append(RunResult(f"{result.name} ({own})", result.seed, result.history) if own else result)
     return results
+
+
+def _differing(origins: Sequence[tuple[str, dict[str, str]]]) -> dict[str, list[str | None]]:
+    """Of what runs were made from, what is the same by name, but not by content; and that of every run, if known."""
+    found = {}
+    for key in dict.fromkeys(key for _, origin in origins for key in origin):
+        told = {(name if key == "version" else "", origin[key]) for name, origin in origins if key in origin}
+        if len({name for name, _ in told}) < len(told):  # every method has a version of its own
+            found[key] = [origin.get(key) for _, origin in origins]
+    return found
+
+
+def write_origin(folder: Path, origin: dict[str, str]) -> None:
+    """Write what a run is made from."""
+    write_text(folder / ORIGIN, json.dumps(origin, indent=1) + "\n")
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:

@@ -22,8 +22,6 @@ class Prepared:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        if setting.training:
-            setting.check_trains()
         self.scenario = setting.scenario()
         self._encoders: dict[Uses, Encoder] = {}
 
@@ -39,6 +37,8 @@ class Prepared:
     def encoder_for(self, uses: Uses) -> Encoder:
         """The encoder, with the features of all images computed: that is not part of any learner's time."""
         if uses not in self._encoders:
+            if self.setting.training:
+                self.setting.check_trains()  # for methods that train a network of their own, they are options of that
             encoder = self.setting.make_encoder(self.scenario, uses)
             if encoder.key:
                 for part in ("train", "test"):

@@ -27,7 +27,8 @@ from bitreplay.errors import BitreplayError
 from bitreplay.evaluation import History, RunResult, evaluate
 from bitreplay.learners import Learner
 from bitreplay.report import states_csv
-from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config
+from bitreplay.runs._folder import CHECKPOINT, HISTORY, LOG, MEMORY, RunFolder, write_config, write_origin
+from bitreplay.runs._given import content_hash
 from bitreplay.runs._model import write_run_model
 from bitreplay.runs._prepared import Prepared
 from bitreplay.runs._setting import Setting
@@ -85,6 +86,7 @@ def run_learner(
     folder = _folder(prepared, specification, seed, output, train_accuracy)
     folder.mkdir(parents=True, exist_ok=True)
     write_config(folder, _configuration(setting, specification, seed, train_accuracy))
+    write_origin(folder, _origin(prepared, specification))
 
     notes = {"data": scenario.dataset.name, **setting.notes(), **learner.notes()}
     beginning = _beginning(prepared, specification, seed, output, train_accuracy)
@@ -145,10 +147,17 @@ def _key(
         data=prepared.scenario.dataset.fingerprint,
         learner=specification.name,
         options=options,
-        version=specification.about.version,
+        version=specification.version,
         seed=seed,
         train_accuracy=train_accuracy,
     )
+
+
+def _origin(prepared: Prepared, specification: Specification) -> dict[str, str]:
+    """What a configuration names, by content: so that runs on other data or another network are not taken for seeds."""
+    folder = Path(prepared.setting.encoder_name)
+    network = {"network": content_hash(folder)[:8]} if folder.is_dir() else {}
+    return {"data": prepared.scenario.dataset.fingerprint[:8], **network, "version": specification.version}
 
 
 def _configuration(setting: Setting, specification: Specification, seed: int, train_accuracy: bool) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Setting:
     samples_per_class : int, optional
         Few-shot learning: training samples per class in the tasks after task 0.
     draw : int
-        Seed of the draw of these samples.
+        Seed of the draw of these samples, and of the order of a stream.
     stream : {"online", "blurry", "longtail"}, optional
         After task 0, samples come a few at a time, and accuracy is measured along the way: task after task; with a
         tenth of every class mixed in at any time; or with class sizes by an exponential law, 100 to 1.
@@ -153,18 +153,18 @@ class Setting:
                 f"got {name!r}"
             )
         integer("batch", self.batch, 1)
-        if self.binarizer == "calibrated":
-            self._check_calibrated()
+        self._check_binarizer()
         _ = self.training_options  # wrong ones are refused now, and not when the data has been read
 
-    def _check_calibrated(self) -> None:
-        if self._is_binary:
-            raise InputError(f"binarizer=calibrated needs features; those of {self.encoder_name} are already binary")
-        if self.p != 1 and not self.trains:
-            raise InputError(
-                f"p = {self.p} is for an encoder to be trained, which {self.encoder_name} is not; with "
-                f"binarizer=calibrated, bits per feature are an option of the learner: GBM:p={self.p}"
-            )
+    def _check_binarizer(self) -> None:
+        name, calibrated = self.encoder_name, self.binarizer == "calibrated"
+        if calibrated and self._is_binary:
+            raise InputError(f"binarizer=calibrated needs features; those of {name} are already binary")
+        if self.trains or not (self.encoder or calibrated):
+            return
+        if self.p != 1 or self.f != 2 or self.binarizer == "heaviside":
+            own = f"bits per feature are an option of the learner: GBM:p={self.p}" if calibrated else "it has its own"
+            raise InputError(f"p, f and binarizer are for an encoder to be trained, which {name} is not; {own}")
 
     @property
     def encoder_name(self) -> str:
@@ -243,11 +243,15 @@ class Setting:
             samples_per_class=self.samples_per_class,
             seed=self.draw,
         )
-        return scenario if self.stream is None else as_stream(scenario, self.stream, self.batch)
+        return scenario if self.stream is None else as_stream(scenario, self.stream, self.batch, seed=self.draw)
 
     def trained(self, scenario: Scenario, *, progress: bool = True, folder: Path | None = None) -> TrainedNetwork:
         """The encoder's network after training on task 0, from the cache if already trained."""
         self.check_trains()
+        if len(scenario[0].classes) < 2:
+            raise InputError(
+                "task 0 has one class, and nothing can be told apart there: say --base 2, or --sizes 3 2 2"
+            )
         where: dict[str, Any] = {"folder": folder, "accelerator": self.accelerator, "devices": self.devices}
         return train_base(
             scenario[0], self.encoder_name, self.training_options, **self.how_trained(), **where, progress=progress
@@ -274,7 +278,8 @@ class Setting:
                 f"methods that train the whole network start from an untrained one, such as resnet18; "
                 f"got the encoder {name!r}"
             )
-        as_published = self.preset_name == "paper" and not self.training
+        changes = {*(self.training or {})} - {"evaluate_every"}  # which only looks on
+        as_published = self.preset_name == "paper" and not changes
         budget = None if as_published else self.training_options
         return TrainingContext(name, options, budget, self._device, self.training_seed, self.precision)
 

@@ -5,6 +5,7 @@ On the command line and in `config.yaml` a learner is a word, `GBM`, or a word w
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,6 +53,18 @@ class Specification:
 
     def __str__(self) -> str:
         return options_text(self.name, self.options)
+
+    @property
+    def version(self) -> str:
+        """The version of the method; of one from another package, which is still being written, with its source."""
+        kind = LEARNERS[self.name]
+        if kind.__module__.partition(".")[0] == __name__.partition(".")[0]:
+            return self.about.version
+        try:
+            source = inspect.getsource(inspect.getmodule(kind) or kind)
+        except (OSError, TypeError):  # made without a file
+            return self.about.version
+        return f"{self.about.version}, {hashlib.sha256(source.encode()).hexdigest()[:8]}"
 
     def all_options(self) -> dict[str, Any]:
         """Every option except the seed, with defaults for those not given."""

@@ -7,6 +7,7 @@ options and calibrated on the features of task 0 (`calibrate`). Later tasks neve
 from __future__ import annotations
 
 import copy
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -57,7 +58,20 @@ class OnBits(FrozenMethod):
     def begin(self, encoder: FeatureSource) -> None:
         """Use the binarizer that an encoder was trained with."""
         if self.uses == "bits" and encoder.binarizer is not None and not len(self.classes):
+            self._check_unused(encoder.binarizer)
             self.use(encoder.binarizer, encoder.name)
+
+    def _check_unused(self, code: Binarizer) -> None:
+        """Refuse options for a binarizer of one's own that would do nothing: two rows of a table would be the same."""
+        own = {"binarizer": code.kind, "p": getattr(code, "p", None), "f": getattr(code, "f", None)}
+        defaults = inspect.signature(type(self)).parameters
+        for name, value in own.items():
+            if (given := getattr(self, name)) not in (value, defaults[name].default):
+                raise InputError(
+                    f"{name}={given} has no effect: the encoder was trained with a binarizer of its own "
+                    f"({code.kind}, {code.bits_per_feature} bits per feature). Give it to the encoder's training, or "
+                    "take thresholds from data with --binarizer calibrated"
+                )
 
     def use(self, binarizer: Binarizer, encoder_name: str = "") -> None:
         """Use a binarizer whose thresholds are known."""
