@@ -153,7 +153,8 @@ def _leads(methods: Sequence[MethodRuns], name: str = "leads") -> Table:
         bounds: list[Cell] = [None, None] if one else [lead.mean - lead.margin, lead.mean + lead.margin]
         rows.append([other.name, len(other.seeds), lead.mean, *bounds])
     columns = ["method", "draws", "lead", "at least", "at most"]
-    noises = "draws and test samples" if "pretrained" in ours.histories[0].notes else "draws, test samples and networks"
+    trained = "pretrained" not in ours.histories[0].notes
+    noises = "draws, test samples and networks (as measured of accuracies)" if trained else "draws and test samples"
     title = (
         f"Lead of {ours.name} in the harmonic mean on the same draws, in points, with its 95 % interval over {noises}"
     )
