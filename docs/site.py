@@ -34,6 +34,9 @@ PACKAGES = (
     "images",
     "device",
     "exports",
+    "classifier",
+    "nn",
+    "errors",
     "service",
     "data",
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,7 @@ from PIL import Image, ImageOps
 
 from bitreplay.data._images import Encoded, common_size, decode
 from bitreplay.errors import FileFormatError
+from tests.attack.test_forged_files import measured_peak
 from tests.data.examples import encode, pixels
 
 
@@ -48,6 +51,23 @@ def test_sixteen_bits_keep_their_greys() -> None:
     greys = np.arange(256, dtype=np.uint16).reshape(16, 16)
     decoded = decode(saved(Image.fromarray(greys * 256 + 99)), 16, 16)
     np.testing.assert_array_equal(decoded[..., 1], greys)
+
+
+def test_more_than_eight_bits_are_cut_band_by_band_to_the_same_greys() -> None:
+    values = np.random.default_rng(0).integers(-70_000, 90_000, (1100, 1000)).astype(np.int32)  # two bands
+    decoded = decode(saved(Image.fromarray(values), "TIFF"), 1100, 1000)
+    np.testing.assert_array_equal(decoded, np.repeat((values >> 8).clip(0, 255)[..., None], 3, axis=2))
+
+
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux's count of memory")
+@pytest.mark.parametrize("mode", ["I;16", "RGB"])
+def test_a_large_picture_is_in_memory_once_however_many_threads_decode(mode: str) -> None:
+    side = 5000
+    encoded = saved(Image.new(mode, (side, side)))
+    decode(saved(Image.new(mode, (64, 64))), 32, 32)  # what is imported on first use is there
+    with measured_peak() as taken, ThreadPoolExecutor(3) as threads:
+        list(threads.map(lambda one: decode(one, 32, 32), [encoded] * 3))
+    assert taken[0] < 7 * side**2  # Pillow's four bytes per pixel, and what the C library keeps for each thread
 
 
 @pytest.mark.parametrize(("height", "width"), [(40, 80), (80, 40), (40, 40)])

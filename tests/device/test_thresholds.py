@@ -144,3 +144,11 @@ def test_a_selftest_tries_features_below_on_and_above_thresholds(kind: FeatureTy
     limits = np.iinfo(kind)
     assert features.min() < limits.min + 0.05 * (limits.max - limits.min)
     assert features.max() > limits.max - 0.05 * (limits.max - limits.min)
+
+
+def test_a_scale_that_was_forgotten_is_noticed():
+    features = np.random.default_rng(0).gamma(1.0, 0.5, (200, 64)).astype(np.float32)  # as those of a network
+    thermometer = Thermometer(calibrated=True).calibrate(features)
+    with pytest.warns(UserWarning, match="of 64 thresholds stay apart as integers: without a scale"):
+        IntegerThresholds.of_binarizer(thermometer, 64, "int8")
+    IntegerThresholds.of_binarizer(thermometer, 64, "int8", scale=0.02)  # without a warning

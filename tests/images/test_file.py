@@ -12,9 +12,10 @@ import torch
 from bitreplay import BinaryMemory, Encoder, GBMClassifier, ImageClassifier
 from bitreplay._floor.container import read_file, write_file
 from bitreplay.backbones import Preprocessing
-from bitreplay.encoder._hashes import weights_hash
 from bitreplay.errors import BitreplayError, FileFormatError, FullDiskError, InputError
+from bitreplay.nn import weights_hash
 from tests.attack.test_full_disk import largest_file
+from tests.backbones.v02_files import arrays, write
 from tests.images.problems import COLOURS, PREPROCESSING, photographs, save_network, small_network, taught, untaught
 
 
@@ -118,6 +119,42 @@ def test_forged_weights_are_refused(tmp_path: Path) -> None:
     write_file(file, "images", content, tensors)
     with pytest.raises(FileFormatError, match="does not hold the weights"):
         ImageClassifier.load(file)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"weights": None, "width": 768}, "with weights of its own, and does not hold them"),
+        ({"width": 768}, "numbers, expected at most"),
+        ({"blocks": [10**9, 1, 1, 1]}, "expected at most 100 in all"),
+        ({"tap": "1,weights=/etc/hostname"}, "tap must be"),
+        ({"weights": "/etc/hostname"}, "with weights of its own, and does not hold them"),
+    ],
+)
+def test_a_small_file_cannot_ask_for_a_large_network_or_another_file(
+    saved: Path, options: dict[str, object], words: str
+) -> None:
+    content, tensors = read_file(saved)
+    content["images"]["encoder"] |= {"name": "quicknet_v02", "options": options}
+    write_file(saved, "images", {k: v for k, v in content.items() if k not in ("kind", "format_version")}, tensors)
+    with pytest.raises(BitreplayError, match=words):
+        ImageClassifier.load(saved)
+
+
+@pytest.mark.parametrize("published", [True, False])
+def test_weights_of_a_file_are_stored_unless_they_are_the_published_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published: bool
+) -> None:
+    monkeypatch.setenv("BITREPLAY_DATA", str(tmp_path))
+    (tmp_path / "quicknet").mkdir()
+    weights = write(tmp_path / "quicknet" / ("quicknet_v02.npz" if published else "mine.npz"), arrays())
+    options = {"width": 8, "image_size": 64, "n_classes": 5, "blocks": (2, 2, 3, 3)}
+    encoder = Encoder.from_pretrained("quicknet_v02", **options, **({} if published else {"weights": str(weights)}))
+    ImageClassifier(encoder, GBMClassifier(random_state=0)).fit(photographs("red"), "red").save(tmp_path / "model")
+    assert any(name.startswith("encoder.") for name in read_file(tmp_path / "model")[1]) != published
+    if not published:
+        weights.unlink()  # what the file names is not looked for
+    assert ImageClassifier.load(tmp_path / "model").encoder_.weights == encoder.weights
 
 
 def test_a_full_disk_leaves_the_model_as_it_was(saved: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import distributed, multiprocessing
 
+from bitreplay.errors import InputError
 from bitreplay.mixture import EMOptions, fit_mixtures
 
 OPTIONS = EMOptions(n_components=4, n_init=2, max_iter=6, tol=0)
@@ -52,3 +53,13 @@ def test_two_processes_find_the_mixtures_of_all_samples(tmp_path: Path) -> None:
             np.testing.assert_allclose(found[f"prototypes{i}"], mixture.prototypes, atol=1e-6)
             np.testing.assert_allclose(found[f"weights{i}"], mixture.weights, atol=1e-6)
             np.testing.assert_allclose(found[f"bounds{i}"], mixture.lower_bounds, atol=1e-6)
+
+
+def test_a_class_without_samples_in_any_process_is_refused(tmp_path: Path) -> None:
+    store = distributed.FileStore(str(tmp_path / "store"), 1)
+    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        with pytest.raises(InputError, match="class 0 of 2 has no samples in any process"):
+            fit_mixtures([np.empty((0, 8)), np.ones((9, 8))], OPTIONS, group=distributed.group.WORLD)
+    finally:
+        distributed.destroy_process_group()

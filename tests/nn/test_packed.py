@@ -219,6 +219,8 @@ def test_what_cannot_be_packed_is_refused():
         (nn.Sequential(nn.Conv2d(2, 4, 3), conv), "Conv2d"),
         (nn.Sequential(conv, nn.ReLU(), Sign()), "ReLU"),
         (nn.Sequential(conv, nn.MaxPool2d(3), Sign()), "2x2"),
+        (nn.Sequential(conv, nn.MaxPool2d(2, ceil_mode=True), Sign()), "2x2"),
+        (nn.Sequential(conv, nn.MaxPool2d(2, dilation=2), Sign()), "2x2"),
         (nn.Sequential(conv, nn.MaxPool2d(2)), "without a sign: MaxPool2d"),
         (nn.Sequential(linear, SignBatchNorm(4)), "without a sign"),
         (nn.Sequential(linear, linear), "without a sign"),

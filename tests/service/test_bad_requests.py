@@ -132,6 +132,25 @@ def test_limits(tmp_path: Path) -> None:
         assert client.post("/v1/learn", data={"label": "red"}, files=pictures("red", 5)).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["application/json", "application/x-www-form-urlencoded"])
+def test_words_alone_are_short(kind: str, taught: TestClient) -> None:
+    long = b'{"label": "%s"}' if "json" in kind else b"label=%s"
+    words = {"content-type": kind}
+    for path in ("/v1/forget", "/v1/predict", "/v1/learn"):
+        answer = taught.post(path, content=long % (b"x" * 2_000_000), headers=words)
+        refused(answer, 413, "at most 32,768 bytes")
+    chunked = taught.post("/v1/forget", content=(b"x" * 1_000 for _ in range(100)), headers=words)
+    refused(chunked, 413, "at most 32,768 bytes")
+    answer = taught.post("/v1/forget", content=long % (b"x" * 30_000), headers=words)
+    refused(answer, 404, "there is no class 'xxx")
+    assert len(answer.content) < 1_000
+
+
+def test_the_kind_of_a_body_is_the_one_that_is_read(taught: TestClient) -> None:
+    twice = [("content-type", "application/json"), ("content-type", "image/png")]
+    refused(taught.post("/v1/forget", content=b"[" * 1_000_000, headers=twice), 413, "at most 32,768 bytes")
+
+
 def test_questions_that_make_no_sense(taught: TestClient) -> None:
     refused(taught.post("/v1/predict"), 422, "no picture")
     refused(taught.post("/v1/learn", data={"label": "red"}), 422, "no picture")
@@ -142,7 +161,7 @@ def test_questions_that_make_no_sense(taught: TestClient) -> None:
     refused(taught.get("/nowhere"), 404, "no such page")
     for top in ("0", "-1", "many", "1e9", "9" * 30, "1_0"):
         refused(taught.post(f"/v1/predict?top={top}", files=pictures("red", 1)), 422, "top")
-    for content in (b"", b"{", b"[1]", b'{"label": [1]}', b"[" * 100_000, b"\xff"):
+    for content in (b"", b"{", b"[1]", b'{"label": [1]}', b"[" * 30_000, b"\xff"):
         answer = taught.post("/v1/forget", content=content, headers={"content-type": "application/json"})
         refused(answer, 400, "JSON")
 

@@ -66,6 +66,7 @@ def test_what_cannot_be_saved_has_not_happened(
         answer = taught.post("/v1/learn", data={"label": "blue"}, files=pictures("blue"))
         assert (answer.status_code, answer.json()["status"]) == (507, 507)
         assert "No space left" in answer.json()["detail"]
+        assert "/small" not in answer.text
         assert taught.post("/v1/forget", data={"label": "red"}).status_code == 507
     assert labels(taught) == ["red", "green"]
     assert (model.path.read_bytes(), model.now.version, model.undoes) == (content, version, "learning 'green'")
@@ -82,6 +83,47 @@ def test_two_programs_on_one_file_lose_no_class(tmp_path: Path) -> None:
         assert labels(one) == labels(other) == ["red", "green", "blue", "grey"]
         one.post("/v1/forget", data={"label": "green"})
         assert labels(other) == ["red", "blue", "grey"]
+
+
+@pytest.mark.parametrize("lost", ["damaged", "gone", "another model"])
+def test_a_file_that_cannot_be_used_leaves_the_model_as_it_was(
+    lost: str, taught: TestClient, model: ServedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    content = model.path.read_bytes()
+    if lost == "gone":
+        model.path.unlink()
+    elif lost == "damaged":
+        model.path.write_bytes(content[: len(content) // 2])
+    else:
+        own = Encoder(nn.Flatten(), Preprocessing(size=4), name="pixels")
+        ImageClassifier(own, GBMClassifier(random_state=0)).fit([picture("red")], "red").save(model.path)
+    there = model.path.read_bytes() if model.path.exists() else None
+    for _ in range(2):
+        assert labels(taught) == ["red", "green"]
+    assert [str(model.path) in record.message for record in caplog.records if record.levelname == "WARNING"] == [True]
+    assert taught.post("/v1/predict", files=pictures("red", 1)).status_code == 200
+    answers = [
+        taught.post("/v1/learn", data={"label": "blue"}, files=pictures("blue", 8)),
+        taught.post("/v1/forget", data={"label": "red"}),
+        taught.post("/v1/undo"),
+        taught.get("/v1/model"),
+    ]
+    for answer in answers:
+        assert answer.status_code == 503
+        assert model.path.name in answer.json()["detail"]
+        assert str(model.path.parent) not in answer.text
+    assert (model.path.read_bytes() if model.path.exists() else None) == there  # nothing is overwritten
+    model.path.write_bytes(content)
+    assert taught.post("/v1/forget", data={"label": "red"}).status_code == 200
+    assert labels(taught) == ["green"]
+
+
+def test_no_answer_says_where_the_file_is(taught: TestClient, model: ServedModel) -> None:
+    model.path.parent.rename(model.path.parent.with_name("elsewhere"))
+    answer = taught.post("/v1/forget", data={"label": "red"})
+    assert answer.status_code == 503
+    assert str(model.path.parent) not in answer.text
+    assert labels(taught) == ["red", "green"]
 
 
 def test_undo_goes_back_one_change_at_a_time(taught: TestClient, model: ServedModel) -> None:

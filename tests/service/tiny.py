@@ -21,7 +21,7 @@ from torch import nn
 
 from bitreplay import Encoder, GBMClassifier
 from bitreplay.backbones import Preprocessing
-from bitreplay.service import Limits, ServedModel, bound_socket, make_app, run_server, url_of
+from bitreplay.service import Limits, ServedModel, _server, bound_socket, make_app, run_server, url_of
 
 ROOT = Path(__file__).parents[2]
 COLOURS = {"red": (200, 40, 40), "green": (40, 180, 60), "blue": (40, 60, 200), "grey": (120, 120, 120)}
@@ -75,6 +75,8 @@ def running(
 def main(path: str, mode: str = "serve") -> None:
     short = Limits(head_seconds=1.0, pause_seconds=1.0, body_seconds=3.0, body_bytes=2**20)
     limits = short if mode == "short" else Limits()
+    if mode == "hasty":
+        _server.LAST_SECONDS = 1
     model = served(Path(path), undo_steps=20 if mode == "page" else 0)
     model.warm_up()
     with bound_socket("127.0.0.1", 0) as listening:

@@ -1,9 +1,15 @@
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from bitreplay.data import load_dataset, make_scenario
+from bitreplay.errors import InputError
 from bitreplay.training import PRESETS, TrainedNetwork, train_base
+from tests.training.problems import ARGUMENTS, tiny_task
 
 pytest.importorskip("lightning_fabric", reason="Lightning Fabric is not installed")
 
@@ -28,3 +34,33 @@ def test_two_processes_train_to_the_accuracy_of_one(tmp_path):
     assert abs(one["plain"] - two["plain"]) < 0.03  # 360 test images: three standard deviations at 97 %
     assert abs(one["straight_through"] - two["straight_through"]) < 0.04
     assert TrainedNetwork.load(tmp_path / "2").key == trained[1].key  # processes are no part of what is trained
+
+
+SCRIPT = """
+import sys
+from bitreplay.training import train_base
+from tests.training.problems import ARGUMENTS, tiny_task
+
+if __name__ == "__main__":
+    trained = train_base(tiny_task(), **ARGUMENTS, devices=2, folder=sys.argv[1], progress=False)
+    print(trained.key)
+"""
+
+
+def test_processes_that_torchrun_starts_train_one_network(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    here = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": here, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*torchrun, str(tmp_path / "script.py"), str(tmp_path / "network")],
+        env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count(TrainedNetwork.load(tmp_path / "network").key) == 2
+
+
+def test_processes_that_others_start_need_a_folder_that_they_share(monkeypatch):
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "any")
+    with pytest.raises(InputError, match="need a folder that all of them share"):
+        train_base(tiny_task(), **ARGUMENTS, devices=2, progress=False)

@@ -11,6 +11,7 @@ from bitreplay.backbones import BACKBONES, Preprocessing, build_backbone
 from bitreplay.binarizers import Heaviside, Thermometer
 from bitreplay.data import load_dataset, make_scenario
 from bitreplay.errors import FileFormatError, InputError
+from bitreplay.nn import network_hash
 from bitreplay.training import PRESETS, TrainedNetwork, train_base
 from bitreplay.training._bf16 import bf16_works
 from tests.backbones.keras_files import keras_layers, write_keras
@@ -249,3 +250,40 @@ def test_progress_says_where_the_training_is(tmp_path, capsys):
     shown = capsys.readouterr().out
     assert "straight_through 1/1" in shown
     assert "100%" in shown
+
+
+class Active(nn.Module):
+    """A network whose activation is an attribute."""
+
+    def __init__(self, active, *, taps=(0,)):
+        super().__init__()
+        torch.manual_seed(0)
+        self.line, self.active, self.taps = nn.Linear(64, 8), active, list(taps)
+
+    def forward(self, images):
+        return self.active(self.line(images.flatten(1)))
+
+
+def test_networks_that_differ_in_an_attribute_alone_are_not_taken_for_one_another():
+    own = {"options": replace(TINY, image_sizes=(8,), augmentation="none"), "binarizer": "none", **QUIET}
+    with torch.random.fork_rng(devices=[]):
+        networks = [Active(torch.relu), Active(torch.tanh), Active(torch.relu, taps=(1,))]
+    assert len({network_hash(network) for network in networks}) == 3
+    relu, tanh = (train_base(tiny_task(), network, **own) for network in networks[:2])
+    assert relu.key != tanh.key
+    networks[0].requires_grad_(False)
+    with pytest.raises(InputError, match="the backbone is frozen"):
+        train_base(tiny_task(), networks[0], **own)
+
+
+@pytest.mark.parametrize("rate", [1e6, 1e30])
+def test_a_training_that_diverges_says_so_and_leaves_no_network(tmp_path, rate):
+    options = replace(TINY, learning_rate=rate, schedule="steps")
+    with pytest.raises(InputError, match="diverged"):
+        train_base(tiny_task(), **{**SMALL, "options": options}, folder=tmp_path, **QUIET)
+    assert not list(tmp_path.rglob("network.safetensors"))
+
+
+def test_a_batch_has_an_image_for_every_device():
+    with pytest.raises(InputError, match="2 devices need at least as many images in a batch; got 1"):
+        train_base(tiny_task(), **{**SMALL, "options": replace(TINY, batch_size=1)}, devices=2, **QUIET)

@@ -21,6 +21,7 @@ from bitreplay.backbones._resnet import BasicBlock as BasicBlock
 from bitreplay.backbones._resnet import ResNet
 from bitreplay.backbones._small_cnn import SmallCNN as SmallCNN
 from bitreplay.backbones._tapped import QuickNetTail as QuickNetTail
+from bitreplay.backbones._tapped import TappedNetwork as TappedNetwork
 
 __all__ = [
     "BACKBONES",

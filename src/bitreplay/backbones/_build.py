@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from bitreplay._floor.random_state import seeded
 from bitreplay.backbones._binary_vgg import BinaryVGG
 from bitreplay.backbones._efficientnet_lite import EfficientNetLite0
 from bitreplay.backbones._preprocessing import Preprocessing
@@ -74,9 +75,7 @@ def build_backbone(name: str, *, generator: torch.Generator | None = None, **opt
     for option in options:
         if option not in option_names(name):
             raise InputError(f"{name} has no option {option!r}; it has {', '.join(option_names(name))}")
-    with torch.random.fork_rng(devices=[]):
-        if generator is not None:
-            torch.manual_seed(int(torch.randint(2**62, (1,), generator=generator)))
+    with seeded(None if generator is None else int(torch.randint(2**62, (1,), generator=generator))):
         try:
             return BACKBONES[name].build(**options)
         except TypeError:  # a word where a number is wanted
@@ -139,6 +138,8 @@ def count_features(backbone: nn.Module, image_shape: tuple[int, int, int]) -> in
     try:
         with torch.no_grad():
             features = backbone(torch.zeros(1, *image_shape, device=device))
+    except torch.OutOfMemoryError:  # which is no fault of the images
+        raise
     except RuntimeError as error:
         channels, height, width = image_shape
         raise InputError(

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from bitreplay._floor.arguments import one_of
+from bitreplay._floor.arguments import integer, one_of
 from bitreplay.errors import InputError
 
 
@@ -44,8 +44,8 @@ class Preprocessing:
     def __post_init__(self) -> None:
         if any(not value > 0 for value in self.std):
             raise InputError(f"std must be positive; got {self.std!r}")
-        if self.size is not None and self.size < 1:
-            raise InputError(f"size must be a positive number of pixels, or None; got {self.size!r}")
+        if self.size is not None:
+            integer("size", self.size, 1)
         one_of("interpolation", self.interpolation, ("bilinear", "bicubic"))
 
     def __call__(self, images: torch.Tensor) -> torch.Tensor:

@@ -51,7 +51,7 @@ def export(
     target : {"c", "onnx"}
         What to write.
     model : Path
-        A saved classifier; for ONNX also a model of images, for C also a memory (`memory.safetensors`).
+        A saved classifier or model of images; for C also a memory (`memory.safetensors`).
     output : Path, optional
         For C the folder for the sources, by default `device`; for ONNX the file, by default next to the model.
     without_encoder : bool

@@ -223,7 +223,7 @@ def from_arrays(
     Parameters
     ----------
     train_images, test_images : array-like of uint8, shape (N, H, W), (N, H, W, 1) or (N, H, W, 3)
-        Pixels from 0 to 255; without a last axis, they are grey.
+        Pixels from 0 to 255; without a last axis, they are grey. They are not copied: do not change them afterwards.
     train_labels, test_labels : array-like of int, shape (N,)
         Classes 0 to C-1.
     class_names : sequence of str, optional

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,9 +24,24 @@ LARGEST_KEPT = 256  # ours: images all alike are kept as they are up to this sid
 # What decodes pixels and nothing else: Pillow would also hand PostScript to Ghostscript, whatever its file is called.
 FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 # A file of half a megabyte can hold pixels for gigabytes. Ours: few cameras' sensors have more, and what is decoded (a
-# JPEG at a fraction of its size) takes 100 MB.
+# JPEG at a fraction of its size) takes 134 MB, as Pillow keeps four bytes per pixel, and twice that where it must be
+# turned or has transparency.
 MOST_PIXELS, MOST_DECODED = 2**27, 2**25
+MANY = 2**22  # ours: pixels, 17 to 34 MB; pictures of more are decoded one at a time, whoever wants them
+BAND = 2**20  # ours: pixels of 16 bits that become 8 bits at a time
 ORIENTATION = 0x0112  # the EXIF tag with which cameras say how they were held; 5 to 8 are quarter turns
+
+# One thread for all, and not a lock: the C library keeps for every thread what it has freed.
+_large = ThreadPoolExecutor(1, "large pictures")
+
+
+def _note_fork() -> None:
+    global _large
+    _large = ThreadPoolExecutor(1, "large pictures")  # the parent's thread is not here
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 class Encoded(NamedTuple):
@@ -56,10 +73,12 @@ def decode(encoded: Encoded, height: int, width: int) -> npt.NDArray[np.uint8]:
     """
     from PIL import Image, ImageOps
 
-    with _upright(encoded, height, width) as upright:
-        if upright.size != (width, height):
-            upright = ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
-        return np.asarray(upright)
+    def fitted(upright: Image.Image) -> Image.Image:
+        if upright.size == (width, height):
+            return upright
+        return ImageOps.fit(upright, (width, height), Image.Resampling.BICUBIC)
+
+    return _decoded(encoded, height, width, fitted)
 
 
 def decode_within(
@@ -81,21 +100,22 @@ def decode_within(
     """
     from PIL import Image, ImageOps
 
-    with _upright(source, height, width) as upright:
+    def fitted(upright: Image.Image) -> Image.Image:
         if crop:
             scale = 1.0 if enlarge else min(1.0, upright.width / width, upright.height / height)
             size = max(1, round(width * scale)), max(1, round(height * scale))
-            if upright.size != size:
-                upright = ImageOps.fit(upright, size, Image.Resampling.BICUBIC)
-        elif (factor := min(upright.width // (2 * width), upright.height // (2 * height))) > 1:
-            upright = upright.reduce(factor)
-        return np.asarray(upright)
+            return upright if upright.size == size else ImageOps.fit(upright, size, Image.Resampling.BICUBIC)
+        factor = min(upright.width // (2 * width), upright.height // (2 * height))
+        return upright.reduce(factor) if factor > 1 else upright
+
+    return _decoded(source, height, width, fitted)
 
 
-@contextlib.contextmanager
-def _upright(source: Encoded | Named, height: int, width: int) -> Iterator[Image]:
-    """A picture as RGB and turned as its camera was held; errors of decoding, also later ones, name it."""
-    from PIL import Image, ImageOps
+def _decoded(
+    source: Encoded | Named, height: int, width: int, fitted: Callable[[Image], Image]
+) -> npt.NDArray[np.uint8]:
+    """RGB pixels of a picture that was turned as its camera was held and then `fitted`; errors name it."""
+    from PIL import Image
 
     try:
         with _open(source) if isinstance(source, Encoded) else contextlib.nullcontext(source.image) as image:
@@ -105,7 +125,11 @@ def _upright(source: Encoded | Named, height: int, width: int) -> Iterator[Image
             if isinstance(source, Encoded):
                 image.draft("RGB", (2 * width, 2 * height))
             _check_pixels(image, MOST_DECODED)
-            yield _rgb(ImageOps.exif_transpose(image))
+
+            def pixels() -> npt.NDArray[np.uint8]:
+                return np.asarray(_rgb(fitted(_eight_bits(_turned(image)))))
+
+            return _large.submit(pixels).result() if image.width * image.height > MANY else pixels()
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
         raise _unreadable(source.name, error) from None
 
@@ -161,12 +185,33 @@ def _check_pixels(image: Image, most: int) -> None:
         raise ValueError(f"it has {width:,} x {height:,} pixels, and at most {most:,} are decoded")
 
 
-def _rgb(image: Image) -> Image:
+def _turned(image: Image) -> Image:
+    from PIL import ImageOps
+
+    image.load()  # some formats have EXIF behind their pixels
+    if image.getexif().get(ORIENTATION, 1) == 1:
+        return image  # where Pillow would return a copy
+    return ImageOps.exif_transpose(image)
+
+
+def _eight_bits(image: Image) -> Image:
+    """Grey pixels as they are, or what 16 bits are in 8; others as RGB. What needs no change is not copied."""
     from PIL import Image
 
-    if image.mode.startswith("I"):  # 16 bits per pixel: Pillow would cut off all that is brighter than 255
-        return Image.fromarray((np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)).convert("RGB")
-    return image.convert("RGB")
+    if image.mode == "L":  # resized as it is, which is the same
+        return image
+    if not image.mode.startswith("I"):
+        return _rgb(image)
+    made = np.empty((image.height, image.width), dtype=np.uint8)
+    rows = max(1, BAND // image.width)
+    for top in range(0, image.height, rows):  # Pillow's own conversion cuts off all that is brighter than 255
+        band = np.asarray(image.crop((0, top, image.width, min(top + rows, image.height))))
+        made[top : top + rows] = (band >> 8).clip(0, 255)
+    return Image.fromarray(made)
+
+
+def _rgb(image: Image) -> Image:
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _unreadable(name: str, error: Exception) -> FileFormatError:

@@ -63,7 +63,8 @@ def from_torch(
     """
     if image_size is not None:
         integer("image_size", image_size, 1)
-    number("test_fraction", test_fraction, 0, 1)
+    number("test_fraction", test_fraction, above=0, below=1)
+    integer("seed", seed, 0)
     images, labels = _read(train, "train", image_size)
     parts, given = [images], [labels]
     if test is not None:
@@ -146,7 +147,9 @@ def _from_tensor(image: torch.Tensor, name: str) -> npt.NDArray[Any]:
 
 
 def _label(label: Any, name: str) -> int | str:
-    if isinstance(label, torch.Tensor | np.generic | np.ndarray) and np.size(np.asarray(label)) == 1:
+    if isinstance(label, torch.Tensor):
+        label = label.cpu().numpy()  # which may be on a device
+    if isinstance(label, np.generic | np.ndarray) and label.size == 1:
         label = label.item()
     if isinstance(label, bool) or not isinstance(label, int | str):
         raise InputError(f"{name} must be an integer or text; got {_kind(label)}")

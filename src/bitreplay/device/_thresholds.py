@@ -7,6 +7,7 @@ A float threshold becomes the integer that gives the same bits. A feature x of a
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from bitreplay.bits import PackedBits, pack
 from bitreplay.errors import InputError
 
 FeatureType = Literal["uint8", "int8", "int16", "float32"]
+MANY, SHARE = 32, 4  # ours: of so many thresholds a quarter should stay apart, or the scale was forgotten
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,13 @@ class IntegerThresholds:
             return cls(feature_type, n_features, floats if strictly else np.nextafter(floats, np.float32(-np.inf)))
         exact = [[_integer_threshold(t, strictly, scale, zero_point) for t in row] for row in floats.tolist()]
         limits = np.iinfo(feature_type)
+        left, were = len({t for row in exact for t in row}), len(np.unique(floats))
+        if scale == 1 and were >= MANY and SHARE * left < were:
+            warnings.warn(
+                f"only {left} of {were} thresholds stay apart as integers: without a scale, the integer i stands for "
+                "the feature i. Give the scale (and zero_point) of your quantised features",
+                stacklevel=4,
+            )
         return cls(feature_type, n_features, np.clip(exact, limits.min - 1, limits.max).astype(np.int32))
 
     @property

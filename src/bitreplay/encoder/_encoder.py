@@ -40,9 +40,9 @@ from bitreplay.backbones import (
 from bitreplay.binarizers import Binarizer, Native
 from bitreplay.bits import PackedBits, row_bytes, to_numpy
 from bitreplay.data import Samples
-from bitreplay.encoder._hashes import network_hash, weights_hash
 from bitreplay.encoder._layers import fast_form, largest_layer
 from bitreplay.errors import InputError
+from bitreplay.nn import network_hash, weights_hash
 from bitreplay.training import TrainedNetwork
 
 Features = npt.NDArray[np.float32]
@@ -231,6 +231,8 @@ class Encoder:
     def _refusing(self, shape: tuple[int, ...]) -> Iterator[None]:
         try:
             yield
+        except torch.OutOfMemoryError:
+            raise
         except RuntimeError as error:  # such as grey images where the network takes colours
             size = " x ".join(map(str, (*shape[1:], shape[0])))
             raise InputError(f"{self.name} does not accept these images of {size}: {error}") from None

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import nn
 
 from bitreplay.errors import InputError
 
 MakeModule = Callable[[int, int], nn.Module]
-CPU = torch.device("cpu")
 
 
 def make_layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Module:
@@ -25,14 +22,6 @@ def make_layers(n_inputs: int, hidden: Sequence[int], n_classes: int) -> nn.Modu
     for before, after in itertools.pairwise(widths):
         layers += [nn.Linear(before, after), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
-
-
-@contextmanager
-def seeded(seed: int, device: torch.device = CPU) -> Iterator[None]:
-    """Meanwhile torch's global generators, from which modules draw, begin with this seed; then they are as before."""
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(seed)
-        yield
 
 
 def check_saved(tensors: Mapping[str, npt.NDArray[Any]], widths: Sequence[int] | None) -> None:

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from bitreplay._floor.arguments import integer, make_plain, number, one_of
+from bitreplay._floor.random_state import seeded
 from bitreplay._floor.seeds import seed_for
 from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
@@ -27,7 +28,7 @@ from bitreplay.bits import PackedBits, concatenate, row_blocks
 from bitreplay.errors import InputError
 from bitreplay.heads._few import VARIETY, lend_variety
 from bitreplay.heads._head import Scores
-from bitreplay.heads._network import MakeModule, balanced_rows, check_saved, make_layers, seeded
+from bitreplay.heads._network import MakeModule, balanced_rows, check_saved, make_layers
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 

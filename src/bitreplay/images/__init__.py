@@ -5,6 +5,7 @@ It is the whole flow **images → features → bits → memory/head → class** 
 
 from bitreplay.images._about import About as About
 from bitreplay.images._classifier import ImageClassifier
+from bitreplay.images._classifier import features_while as features_while
 from bitreplay.images._file import changing as changing
 from bitreplay.images._file import is_nowhere_else as is_nowhere_else
 from bitreplay.images._file import read_model as read_model

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,10 +41,12 @@ class State(NamedTuple):
     encoder: Encoder
     learned: Learned
 
-    def features(self, pictures: Pictures, title: str, shown: bool, total: int) -> npt.NDArray[np.float32]:
+    def features(
+        self, pictures: Pictures, title: str, shown: bool, total: int, check: Callable[[], None] = lambda: None
+    ) -> npt.NDArray[np.float32]:
         """Features of all pictures."""
         with show_progress(title, total, shown=shown) as advance:
-            batches = list(features_of(self.encoder, pictures, self.learned.about.frame, advance))
+            batches = list(features_of(self.encoder, pictures, self.learned.about.frame, advance, check))
         if not batches:
             raise InputError("there are no images; expected at least one")
         return np.concatenate(batches)
@@ -191,8 +194,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         path : path
             Where to; ours end in `.bitreplay`.
         weights : bool, optional
-            Also store the encoder's weights, so that the file is all that is needed. By default those of a network
-            that `bitreplay train` made, which is nowhere else, and if the file that was read had them.
+            Also store the encoder's weights, so that the file is all that is needed. By default those of a backbone of
+            ours that are not the published ones, such as `bitreplay train` makes, and if the file that was read had
+            them.
         """
         now = self._now()
         stores = (self._stores_weights or is_nowhere_else(now.encoder)) if weights is None else weights
@@ -281,3 +285,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         state.pop("_lock", None)
         return state
+
+
+def features_while(model: ImageClassifier, images: Any, check: Callable[[], None]) -> npt.NDArray[np.float32]:
+    """As `model.features`, as long as `check`, called before every picture and batch, raises nothing."""
+    pictures = Pictures(images)
+    return model._present().features(pictures, "encoding", False, len(pictures), check)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,7 @@ from torch import nn
 from bitreplay._floor.arguments import integer
 from bitreplay._floor.container import Tensors, read_file, write_file
 from bitreplay._floor.locks import file_lock
-from bitreplay._floor.options import options_text
-from bitreplay.backbones import BACKBONES, HF
+from bitreplay.backbones import BACKBONES, HF, build_backbone, option_names, pretrained_on
 from bitreplay.classifier import GBMClassifier
 from bitreplay.encoder import Encoder, make_encoder
 from bitreplay.errors import BitreplayError, FileFormatError, InputError
@@ -30,6 +29,8 @@ from bitreplay.training import as_arrays, build_with_weights
 
 KIND = "images"
 WEIGHTS = "encoder."  # before the names of the encoder's tensors
+# Of a network whose weights are not in the file. Ours: the largest that is published has 23 million numbers, 40 blocks.
+MOST_NUMBERS, MOST_BLOCKS = 2**26, 100
 
 StrPath = str | os.PathLike[str]
 
@@ -79,8 +80,17 @@ def weights_of(encoder: Encoder) -> Tensors:
 
 
 def is_nowhere_else(encoder: Encoder) -> bool:
-    """Whether an encoder is a backbone of ours that was trained here: its name alone does not bring it back."""
-    return encoder.name in BACKBONES and not encoder.pretrained
+    """Whether an encoder is a backbone of ours with other weights than the published: its name does not bring it back.
+
+    It was trained here, or its weights are of a file that its options name.
+    """
+    return encoder.name in BACKBONES and not (encoder.pretrained and _is_published(encoder.name, encoder.options))
+
+
+def _is_published(name: str, options: Mapping[str, Any]) -> bool:
+    """Whether these options name the published weights of a backbone: no random ones, and no file."""
+    asked = options.get("weights", "published") == "published" and options.get("pretrained", True) is True
+    return bool(asked and pretrained_on(name, options))
 
 
 def encoder_for(about: About, stored: Tensors, path: str, given: Any, device: str | torch.device) -> Encoder:
@@ -111,7 +121,8 @@ def _named(about: About, stored: Tensors, path: str, device: str | torch.device)
         if name in BACKBONES and stored:
             return _encoder(build_with_weights(name, about.options, stored), about, device)
         if name in BACKBONES:
-            made = make_encoder(options_text(name, about.options), device=device)
+            _check_published(name, about.options, path)
+            made = Encoder.from_pretrained(name, device, **about.options)  # by no text, which could say more
             return _encoder(made.backbone, about, device)
         if name.startswith(HF):  # reading a file must not reach out to the hub
             return make_encoder(name, device=device, download=False)
@@ -120,6 +131,25 @@ def _named(about: About, stored: Tensors, path: str, device: str | torch.device)
     except Exception as error:  # whatever a forged file breaks is the file's fault
         raise FileFormatError(f"{path} does not hold the weights of {name}: {error}") from None
     raise InputError(f"{path} needs its encoder {name!r}, which is not one of ours: pass load(..., encoder=...)")
+
+
+def _check_published(name: str, options: Mapping[str, Any], path: str) -> None:
+    """Refuse what no published weights can be read into, before memory is taken for it, and any file but theirs."""
+    if not _is_published(name, options):
+        raise InputError(
+            f"{path} needs its encoder {name} with weights of its own, and does not hold them: pass "
+            "load(..., encoder=...), and save it with weights=True"
+        )
+    if name == "efficientnet_lite0":  # has one size, and code of its own that wants real tensors
+        return
+    blocks = options.get("blocks", ())
+    if not isinstance(blocks, list | tuple) or sum(blocks) > MOST_BLOCKS:
+        raise ValueError(f"blocks are {blocks!r}, expected at most {MOST_BLOCKS} in all")
+    random = {"weights": None} if "weights" in option_names(name) else {}
+    with torch.device("meta"):  # without memory for its numbers, to see how many they would be
+        numbers = sum(tensor.numel() for tensor in build_backbone(name, **{**options, **random}).state_dict().values())
+    if numbers > MOST_NUMBERS:
+        raise ValueError(f"with these options it has {numbers:,} numbers, expected at most {MOST_NUMBERS:,}")
 
 
 def _encoder(backbone: Any, about: About, device: str | torch.device) -> Encoder:

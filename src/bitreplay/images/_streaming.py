@@ -27,11 +27,23 @@ AHEAD = 3  # batches that are decoded or being decoded while the network compute
 
 
 def features_of(
-    encoder: Encoder, pictures: Pictures, frame: Frame, advance: Callable[[int], None] = lambda done: None
+    encoder: Encoder,
+    pictures: Pictures,
+    frame: Frame,
+    advance: Callable[[int], None] = lambda done: None,
+    check: Callable[[], None] = lambda: None,
 ) -> Iterator[Features]:
-    """Features of pictures, batch by batch in their order; `advance` is told how many each batch had."""
+    """Features of pictures, batch by batch in their order; `advance` is told how many each batch had.
+
+    `check` is called before every picture and every batch, from any thread: whatever it raises ends the work.
+    """
     source = iter(pictures)
-    first = [_prepared(picture, frame, encoder) for picture in islice(source, 1)]  # says what the network will see
+
+    def prepared(picture: Picture) -> torch.Tensor:
+        check()
+        return _prepared(picture, frame, encoder)
+
+    first = [prepared(picture) for picture in islice(source, 1)]  # says what the network will see
     if not first:
         return
     size = encoder.batch_size(tuple(first[0].shape[1:]))
@@ -40,13 +52,14 @@ def features_of(
         stack.callback(threads.shutdown, cancel_futures=True)  # after an error, what is queued need not be decoded
 
         def begin(picture: Picture) -> Future[torch.Tensor]:
-            return threads.submit(_prepared, picture, frame, encoder)
+            return threads.submit(prepared, picture)
 
         waiting = deque(begin(picture) for picture in islice(source, AHEAD * size))
         while waiting or first:
             n = min(size - len(first), len(waiting))
             batch = torch.cat([*first, *(waiting.popleft().result() for _ in range(n))])
             first = []
+            check()
             waiting.extend(begin(picture) for picture in islice(source, len(batch)))
             yield encoder.encode(batch.contiguous(memory_format=torch.channels_last))
             advance(len(batch))

@@ -133,7 +133,7 @@ def fit_mixtures(
     workers = n_threads(n_jobs)
     if group is not None:
         parts = [_tensor(part) for part in classes]
-        return _fit_batch(TorchEngine(parts, options, group), options, generators) if parts else []
+        return _fit_batch(_shared_engine(parts, options, group), options, generators) if parts else []
     samples = _check_classes(classes)
     packed = [bits for bits in samples if isinstance(bits, PackedBits)]
     if packed:
@@ -148,8 +148,24 @@ def fit_mixtures(
 def _tensor(samples: BitsLike) -> torch.Tensor:
     """Bits as a tensor: unchanged on another device, checked if they come from the CPU."""
     if isinstance(samples, torch.Tensor) and samples.device.type != "cpu":
+        _check_binary(samples)
         return samples
     return torch.from_numpy(pack(samples).unpack())
+
+
+def _shared_engine(parts: Sequence[torch.Tensor], options: EMOptions, group: distributed.ProcessGroup) -> TorchEngine:
+    """The engine of classes whose samples are in several processes, some of which may have none of a class."""
+    engine = TorchEngine(parts, options, group)
+    for i, n_samples in enumerate(engine.n_samples):
+        if not n_samples:
+            raise InputError(f"class {i} of {len(parts)} has no samples in any process; a mixture needs at least one")
+    return engine
+
+
+def _check_binary(samples: torch.Tensor) -> None:
+    """Refuse what is not bits on a device, as packing does on the CPU."""
+    if samples.dtype != torch.bool and not bool(((samples == 0) | (samples == 1)).all()):
+        raise InputError("bits must be 0 or 1; got other numbers")
 
 
 def _check_classes(classes: Sequence[BitsLike]) -> Sequence[PackedBits | torch.Tensor]:
@@ -158,6 +174,8 @@ def _check_classes(classes: Sequence[BitsLike]) -> Sequence[PackedBits | torch.T
     checked: Sequence[PackedBits | torch.Tensor] = (
         tensors if len(tensors) == len(classes) else [pack(samples) for samples in classes]
     )
+    for tensor in tensors:
+        _check_binary(tensor)
     for i, samples in enumerate(checked):
         if len(samples.shape) != 2:
             raise InputError(

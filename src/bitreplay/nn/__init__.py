@@ -7,6 +7,8 @@ from bitreplay.nn._activations import SignBatchNorm as SignBatchNorm
 from bitreplay.nn._activations import fold as fold
 from bitreplay.nn._activations import fold_batch_norm as fold_batch_norm
 from bitreplay.nn._classifier import BinaryClassifier
+from bitreplay.nn._hashes import network_hash as network_hash
+from bitreplay.nn._hashes import weights_hash as weights_hash
 from bitreplay.nn._layers import BinaryConv2d, BinaryLinear
 from bitreplay.nn._layers import LearnableThreshold as LearnableThreshold
 from bitreplay.nn._layers import binary_layers as binary_layers

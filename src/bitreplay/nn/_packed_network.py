@@ -165,6 +165,8 @@ def following(modules: list[nn.Module], at: int) -> tuple[int, bool, nn.Module |
             window.kernel_size not in (2, (2, 2))
             or window.stride not in (2, (2, 2))
             or window.padding not in (0, (0, 0))
+            or window.dilation not in (1, (1, 1))
+            or window.ceil_mode
         ):
             raise InputError(f"only maximum pooling of 2x2 with stride 2 can be packed; got {window}")
         at += 1

@@ -21,7 +21,7 @@ from bitreplay.errors import BitreplayError
 from bitreplay.service._guard import Guard
 from bitreplay.service._limits import Limits
 from bitreplay.service._openapi import document, document_page
-from bitreplay.service._problems import Problem, problem_of
+from bitreplay.service._problems import Problem, ended, problem_of
 from bitreplay.service._routes import Routes
 from bitreplay.service._served import ServedModel
 
@@ -62,7 +62,7 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        await asyncio.to_thread(routes.close)
+        await routes.close()
 
     app = Starlette(
         routes=_table(routes, page),
@@ -119,12 +119,12 @@ class _Counted:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        begun, status = time.perf_counter(), 500
+        begun, status, answering = time.perf_counter(), 500, False
 
         async def sending(message: Message) -> None:
-            nonlocal status
+            nonlocal status, answering
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, answering = message["status"], True
             await send(message)
 
         try:
@@ -132,6 +132,10 @@ class _Counted:
                 await self._app(scope, receive, sending)
         except Problem as problem:  # too many requests at once
             await problem.response()(scope, receive, sending)
+        except asyncio.CancelledError:  # the server waits no longer
+            if answering:
+                raise
+            await ended().response()(scope, receive, sending)
         except Exception:  # has been answered with a problem, and logged with what led to it
             logger.debug("a request failed")
         finally:
@@ -145,6 +149,8 @@ async def _failed(request: Request, error: Exception) -> Response:
     problem = problem_of(error)
     if problem.status >= 500 and problem.status not in (503, 507):
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    elif problem.status == 507:
+        logger.warning("%s", error)
     return problem.response()
 
 

@@ -12,12 +12,10 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import Request
 
 from bitreplay._words import printable
-from bitreplay.service._limits import Limits
+from bitreplay.service._limits import FIELDS, WORD_BYTES, Limits, kind_of
 from bitreplay.service._moment import Image
 from bitreplay.service._problems import Problem
 
-FIELDS = 8  # ours: words beside the pictures; we know of three
-WORD_BYTES = 4096
 LONGEST_NAME = 255  # ours: characters; as long as a folder's name, which is where others come from
 
 
@@ -37,7 +35,7 @@ class _InMemory(MultiPartParser):
 
 async def read_form(request: Request, body: bytes, limits: Limits) -> Form:
     """Pictures and words of a request: `multipart/form-data`, `image/...`, or words only, as a form or JSON."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = kind_of(request.headers)
     form = Form(words=dict(request.query_params))
     if kind == "multipart/form-data":
         await _read_parts(form, request.headers, body, limits)
@@ -85,7 +83,7 @@ async def _read_parts(form: Form, headers: Headers, body: bytes, limits: Limits)
         for name, value in parts.multi_items():
             if isinstance(value, UploadFile):
                 number = len(form.images) + 1
-                shown = printable(value.filename or "", keep="")[:100]
+                shown = printable((value.filename or "")[:100], keep="")[:100]
                 form.images.append(Image(shown or f"number {number}", await value.read()))
             else:
                 form.words[name] = value

@@ -7,11 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
 from starlette.types import Receive, Scope
 
 from bitreplay.service._problems import Problem
 
 MEGABYTE = 2**20
+FIELDS = 8  # ours: words beside the pictures; we know of three
+WORD_BYTES = 4096  # ours: of one of them; the longest is a name of 255 characters, each of up to 12 bytes
+WORDS_ONLY = ("application/json", "application/x-www-form-urlencoded")  # kinds of bodies that hold no picture
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,11 @@ class Limits:
     body_seconds: float = 120.0
 
 
+def kind_of(headers: Headers) -> str:
+    """What a request says that its body is."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
 @dataclass
 class Traffic:
     """What is under way: requests and the bytes of their bodies. Only the event loop's thread touches it."""
@@ -75,17 +84,22 @@ class Traffic:
     @asynccontextmanager
     async def body(self, scope: Scope, receive: Receive) -> AsyncIterator[bytes]:
         """A request's body, counted as long as it is used."""
-        declared = dict(scope["headers"]).get(b"content-length", b"")
-        if declared.isdigit() and int(declared) > self.limits.body_bytes:
-            raise self._too_large()
+        headers = Headers(scope=scope)
+        only_words = kind_of(headers) in WORDS_ONLY
+        most = min(self.limits.body_bytes, FIELDS * WORD_BYTES) if only_words else self.limits.body_bytes
+        advice = "send pictures as multipart/form-data" if only_words else "send fewer pictures at once"
+        too_large = Problem(413, "the request is too large", f"at most {most:,} bytes are taken; {advice}")
+        declared = headers.get("content-length", "")
+        if declared.isascii() and declared.isdigit() and int(declared) > most:
+            raise too_large
         held = 0
         pieces: list[bytes] = []
         try:
             async for piece in self._pieces(receive):
                 held += len(piece)
                 self.held_bytes += len(piece)
-                if held > self.limits.body_bytes:
-                    raise self._too_large()
+                if held > most:
+                    raise too_large
                 if self.held_bytes > self.limits.all_bytes:
                     raise Problem(503, "too much at once", "the requests under way are too large together; try again")
                 pieces.append(piece)
@@ -108,9 +122,3 @@ class Traffic:
                 raise Problem(400, "the request is incomplete", "the client went away")
             more = message.get("more_body", False)
             yield message.get("body", b"")
-
-    def _too_large(self) -> Problem:
-        most = self.limits.body_bytes
-        return Problem(
-            413, "the request is too large", f"at most {most:,} bytes are taken; send fewer pictures at once"
-        )

@@ -13,6 +13,8 @@ from bitreplay.images import ImageClassifier
 from bitreplay.memory import Label
 from bitreplay.service._decision import HeldBack, newest_known
 
+LONGEST_SHOWN = 200  # ours: characters of a name in a message; whoever sent more knows the rest
+
 Stamp = tuple[int, int, int]  # a file's inode, time and size: another one is another file
 
 
@@ -54,8 +56,8 @@ class Moment:
         for label in self.labels:
             if str(label) == name:
                 return label
-        known = ", ".join(map(repr, map(str, self.labels[:20]))) or "no class yet"
-        raise UnknownClassError(f"there is no class {name!r}; the model knows {known}")
+        known = ", ".join(repr(str(label)[:LONGEST_SHOWN]) for label in self.labels[:20]) or "no class yet"
+        raise UnknownClassError(f"there is no class {name[:LONGEST_SHOWN]!r}; the model knows {known}")
 
     def label_to_learn(self, name: str) -> Label:
         """The label of a class to be learned: a known one of this name, a number where all are numbers, or the text."""

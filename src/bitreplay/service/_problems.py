@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from http import HTTPStatus
 
 from starlette.responses import JSONResponse
@@ -9,6 +11,7 @@ from starlette.responses import JSONResponse
 from bitreplay._words import printable
 from bitreplay.errors import BitreplayError, FileFormatError, FullDiskError, UnknownClassError
 
+LONGEST_DETAIL = 1000  # ours: characters; enough for twenty names of classes
 CLOSING = {400, 401, 403, 408, 413, 421, 503}  # what is refused before its body was read: the connection ends there
 
 
@@ -34,8 +37,14 @@ class Problem(Exception):  # noqa: N818 - what RFC 9457 calls it
             headers["connection"] = "close"
         if self.status == 503:
             headers.setdefault("retry-after", "1")
-        content = {"type": "about:blank", "title": self.title, "status": self.status, "detail": printable(self.detail)}
+        detail = printable(self.detail[:LONGEST_DETAIL])  # which looks at every character
+        content = {"type": "about:blank", "title": self.title, "status": self.status, "detail": detail}
         return JSONResponse(content, self.status, headers, media_type="application/problem+json")
+
+
+def ended(more: str = "") -> Problem:
+    """What is told to those whose request was given up because the service ends."""
+    return Problem(503, "the service ends", f"it was told to end before this was answered{more}")
 
 
 def problem_of(error: Exception) -> Problem:
@@ -54,7 +63,8 @@ def problem_of(error: Exception) -> Problem:
         case UnknownClassError():
             return Problem(404, "there is no such class", str(error))
         case FullDiskError():
-            return Problem(507, "the model could not be saved", str(error))
+            reason = os.strerror(error.errno or errno.ENOSPC)  # the error names a folder of this machine
+            return Problem(507, "the model could not be saved", f"{reason}; make room on the disk of the model's file")
         case FileFormatError():
             return Problem(422, "the file cannot be used", str(error))
         case BitreplayError():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import tempfile
+import threading
 import time
 import zipfile
 from collections.abc import Callable
@@ -24,7 +26,7 @@ from bitreplay.service._kept import kept_of
 from bitreplay.service._limits import Limits, Traffic
 from bitreplay.service._metrics import Metrics
 from bitreplay.service._moment import Moment
-from bitreplay.service._problems import Problem
+from bitreplay.service._problems import Problem, ended
 from bitreplay.service._served import ServedModel
 
 Result = TypeVar("Result")
@@ -51,12 +53,23 @@ class Routes:
         self._predicting_many = ThreadPoolExecutor(1, "predict many")
         self._looking = ThreadPoolExecutor(LOOKING, "look")
         self._changing = ThreadPoolExecutor(1, "change")  # changes queue anyway; they leave no thread to predictions
+        self._ending = threading.Event()
 
     async def _in(self, threads: ThreadPoolExecutor, function: Callable[..., Result], *arguments: Any) -> Result:
         return await asyncio.get_running_loop().run_in_executor(threads, function, *arguments)
 
-    def close(self) -> None:
-        """Wait for changes under way; what has not begun is dropped."""
+    def _check(self) -> None:
+        if self._ending.is_set():
+            raise ended("; nothing was changed")
+
+    async def close(self) -> None:
+        """Give up what only looks at pictures, and wait for changes under way; each is told to whoever asked for it."""
+        self._ending.set()
+        while self.traffic.requests:
+            await asyncio.sleep(0.02)
+        await asyncio.to_thread(self._join)
+
+    def _join(self) -> None:
         for threads in (self._changing, self._predicting, self._predicting_many, self._looking):
             threads.shutdown(cancel_futures=True)
 
@@ -71,7 +84,7 @@ class Routes:
             if not form.images:
                 raise Problem(422, "there is no picture", "send one as the body, or several as parts named `image`")
             threads = self._predicting if len(form.images) <= FEW else self._predicting_many
-            moment, decision = await self._in(threads, self.served.predict, form.images)
+            moment, decision = await self._in(threads, self.served.predict, form.images, self._check)
         self.metrics.count("images_predicted", len(form.images))
         predictions = []
         for probabilities, known in zip(decision.probabilities, decision.known, strict=True):
@@ -94,7 +107,9 @@ class Routes:
             if not form.images:
                 raise Problem(422, "there is no picture", "send pictures as parts named `image`")
             aside = form.words.get("hold_back", "").lower() in TRUE
-            lesson = await self._finish(lambda: self.served.learn(name, form.images, hold_back=aside))
+            lesson = await self._finish(
+                lambda: self.served.learn(name, form.images, hold_back=aside, check=self._check)
+            )
         self.metrics.count("images_learned", lesson.learned)
         self.metrics.count("changes")
         return JSONResponse(
@@ -129,8 +144,12 @@ class Routes:
         return JSONResponse({"undone": undone, **await self._in(self._looking, self._state)})
 
     async def _finish(self, change: Callable[[], Result]) -> Result:
-        """Run a change to its end, even if the client goes away meanwhile."""
-        return await asyncio.shield(self._in(self._changing, change))
+        """Run a change to its end, even if the client goes away or the service is told to end meanwhile."""
+        changed = asyncio.ensure_future(self._in(self._changing, change))
+        try:
+            return await asyncio.shield(changed)
+        except asyncio.CancelledError:
+            return await asyncio.shield(changed)  # the client is told what has become of it
 
     # ------------------------------------------------------------------ looking
 
@@ -139,7 +158,8 @@ class Routes:
 
     async def classes(self, request: Request) -> Response:
         """What is known."""
-        await self._in(self._looking, self.served.refresh)
+        with contextlib.suppress(Problem):  # what cannot be read is in the log; the model from before is still there
+            await self._in(self._looking, self.served.refresh)
         return JSONResponse(await self._in(self._looking, self._state))
 
     async def kept(self, request: Request) -> Response:
@@ -151,10 +171,9 @@ class Routes:
 
     async def model(self, request: Request) -> Response:
         """The model's file."""
-        try:
-            content = await self._in(self._looking, self.served.path.read_bytes)
-        except FileNotFoundError:
-            raise Problem(409, "nothing has been learned yet", "the model knows no class: learn one first") from None
+        content = await self._in(self._looking, self.served.content)
+        if content is None:
+            raise Problem(409, "nothing has been learned yet", "the model knows no class: learn one first")
         return _download(content, "application/octet-stream", "model.bitreplay")
 
     async def device(self, request: Request) -> Response:

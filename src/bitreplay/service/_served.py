@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import logging
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,13 +22,21 @@ import numpy as np
 
 from bitreplay._floor.files import write_bytes
 from bitreplay.classifier import GBMClassifier
-from bitreplay.errors import InputError
-from bitreplay.images import ImageClassifier, changing
+from bitreplay.errors import BitreplayError, InputError
+from bitreplay.images import ImageClassifier, changing, features_while
 from bitreplay.service._decision import Decision, HeldBack, calibrated_on, decide, split
 from bitreplay.service._moment import Image, Moment, Stamp
 from bitreplay.service._problems import Problem
 
 DEFAULT_ENCODER = "efficientnet_lite0"  # its weights come with a package: nothing is downloaded
+
+logger = logging.getLogger("bitreplay.service")
+
+Check = Callable[[], None]
+
+
+def no_check() -> None:
+    """For whoever lets everything end by itself."""
 
 
 class Lesson(NamedTuple):
@@ -98,6 +107,7 @@ class ServedModel:
         self._classifier = classifier
         self._changing = threading.Lock()
         self._past: deque[Past] = deque(maxlen=undo_steps)
+        self._refused: list[Stamp | None] = []  # the last state of the file that could not be used; None: it was gone
         stamp = self._stamp()
         if stamp is None:
             model = ImageClassifier(DEFAULT_ENCODER if encoder is None else encoder, classifier)
@@ -126,20 +136,23 @@ class ServedModel:
 
     # ------------------------------------------------------------------ deciding
 
-    def predict(self, images: Sequence[Image]) -> tuple[Moment, Decision]:
-        """What the model makes of pictures, and the moment at which it did."""
+    def predict(self, images: Sequence[Image], check: Check = no_check) -> tuple[Moment, Decision]:
+        """What the model makes of pictures, and the moment at which it did; `check` may raise to give up."""
         moment = self.now
         if moment.classifier is None:
             raise Problem(409, "nothing has been learned yet", "the model knows no class: learn one first")
-        features = moment.model.features(_named(images))
+        features = features_while(moment.model, _named(images), check)
         return moment, decide(moment.classifier, features, moment.newest)
 
     # ------------------------------------------------------------------ changing
 
-    def learn(self, name: str, images: Sequence[Image], *, hold_back: bool = False) -> Lesson:
-        """Learn a class, or more pictures of a known one; with `hold_back`, a fifth of them only tests the model."""
+    def learn(self, name: str, images: Sequence[Image], *, hold_back: bool = False, check: Check = no_check) -> Lesson:
+        """Learn a class, or more pictures of a known one; with `hold_back`, a fifth of them only tests the model.
+
+        `check` may raise to give up, as long as nothing has changed.
+        """
         begun = time.perf_counter()
-        features = self.now.model.features(_named(images))  # before any lock: the encoder never changes
+        features = features_while(self.now.model, _named(images), check)  # before any lock: the encoder never changes
         encoded = time.perf_counter()
         aside = split(len(images)) if hold_back else np.zeros(len(images), dtype=bool)
         learned = 0.0
@@ -187,7 +200,7 @@ class ServedModel:
 
     def undo(self) -> str:
         """Go back to the state before the last change; says which that was."""
-        with self._changing, changing(self.path):
+        with self._locked():
             if not self._past:
                 raise Problem(409, "there is nothing to undo", "no change has been made since the program started")
             self._refresh()  # a class that another program learned meanwhile would be lost
@@ -204,7 +217,7 @@ class ServedModel:
 
     def _change(self, what: str, change: Callable[[ImageClassifier, Moment], HeldBack]) -> float:
         """Change a copy of the model, save it, swap it in; the seconds that saving took."""
-        with self._changing, changing(self.path):
+        with self._locked():
             self._refresh()
             before = self.now
             content = None
@@ -220,19 +233,51 @@ class ServedModel:
             self._now = Moment(model, before.version + 1, self._stamp(), held)
             return saved
 
+    def content(self) -> bytes | None:
+        """The file; None while no class has been learned."""
+        self.refresh()
+        return None if self.now.stamp is None else self.path.read_bytes()
+
     def refresh(self) -> None:
-        """Read the file again if another program has changed it."""
+        """Read the file again if another program has changed it; a Problem if it cannot be used."""
         if self._stamp() != self.now.stamp:
-            with self._changing, changing(self.path):
+            with self._locked():
                 self._refresh()
 
     def _refresh(self) -> None:
+        """What cannot be used leaves the model as it was: it answers, but overwrites nothing that is there now."""
         stamp = self._stamp()
         if stamp == self.now.stamp:
             return
-        moment = Moment(self._read(), self.now.version + 1, stamp)
+        if stamp in self._refused:
+            raise self._unusable()
+        try:
+            if stamp is None:
+                raise InputError("it is gone")
+            model = ImageClassifier.load(self.path, self.now.model.encoder_)
+        except (BitreplayError, OSError) as error:
+            logger.warning("%s cannot be used, and the model from before is served: %s", self.path, error)
+            self._refused = [stamp]
+            raise self._unusable() from None
         self._past.clear()  # states of another history
+        moment = Moment(model, self.now.version + 1, stamp)
         self._now = replace(moment, held=self.now.held.of(moment.labels))
+
+    def _unusable(self) -> Problem:
+        return Problem(
+            503,
+            "the model's file cannot be used",
+            f"{self.path.name} is gone, damaged or another model; nothing is learned or forgotten until it is back",
+        )
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """While the file is read or changed, by this process or another."""
+        with self._changing:
+            if not self.path.parent.is_dir():
+                raise self._unusable()
+            with changing(self.path):
+                yield
 
     def _read(self) -> ImageClassifier:
         """The file's model, or a new one if there is no file, with the encoder that is there already."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from bitreplay._floor.random_state import seeded
 from bitreplay._floor.seeds import mix_seed
 from bitreplay.errors import InputError
 
@@ -26,9 +27,7 @@ class _Augmentation:
 
     def __call__(self, images: torch.Tensor, *seed: int) -> torch.Tensor:
         """Variants of images (N, C, H, W) in [0, 1], of the same shape; `seed` is any list of integers."""
-        devices = [images.device] if images.device.type != "cpu" else []
-        with torch.random.fork_rng(devices=devices, device_type=devices[0].type if devices else "cuda"):
-            torch.manual_seed(mix_seed(*seed))
+        with seeded(mix_seed(*seed), images.device):
             for operation in self._operations:
                 images = operation(images)
         return images.contiguous(memory_format=torch.channels_last)

@@ -11,9 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import nn
 
 from bitreplay._floor.children import end_with_parent, ending_children
+from bitreplay.backbones import TappedNetwork
 from bitreplay.data import Samples
 from bitreplay.errors import InputError
 from bitreplay.nn import BinaryClassifier
@@ -34,6 +36,17 @@ class Hardware:
     nodes: int
     precision: Precision
     progress: bool
+
+    @property
+    def started_outside(self) -> bool:
+        """Whether torchrun or SLURM starts the processes of a training in which there are several."""
+        outside = self.nodes > 1 or "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ
+        return self.devices * self.nodes > 1 and outside
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes files."""
+        return not self.started_outside or os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0")) == "0"
 
 
 def launch(
@@ -67,8 +80,9 @@ def launch(
     if hardware.devices * hardware.nodes > 1:
         # Several nodes are started by torchrun or SLURM. On one node this process starts the others, and they run
         # nothing but the training; Fabric's "ddp" would run the whole calling script once more in each.
-        started_outside = hardware.nodes > 1 or "TORCHELASTIC_RUN_ID" in os.environ or "SLURM_NTASKS" in os.environ
-        strategy = "ddp" if started_outside else "ddp_spawn"
+        strategy = "ddp" if hardware.started_outside else "ddp_spawn"
+        if isinstance(subject.backbone, TappedNetwork):  # what follows the tap has weights that are not trained
+            strategy += "_find_unused_parameters_true"
     fabric = Fabric(
         accelerator=hardware.accelerator,
         devices=hardware.devices,
@@ -78,7 +92,7 @@ def launch(
     )
     work = partial(_train_and_save, job=job, classes=task.classes, about=about, before=before)
     with ending_children():
-        fabric.launch(partial(_in_child, os.getpid(), work) if strategy == "ddp_spawn" else work)
+        fabric.launch(partial(_in_child, os.getpid(), work) if strategy.startswith("ddp_spawn") else work)
 
 
 def _in_child(parent: int, work: Callable[[Any], None], fabric: Any) -> None:
@@ -99,6 +113,8 @@ def _train_and_save(
     network, measured = train(fabric, job)
     if fabric.global_rank == 0:
         network = network.cpu()
+        if not all(torch.isfinite(tensor).all() for tensor in network.state_dict().values()):
+            raise InputError("the training diverged: weights are not finite in the end. Lower the learning rate")
         weight, bias = np.empty((0, 0), np.float32), np.empty(0, np.float32)
         if isinstance(network.head, nn.Linear):
             weight, bias = network.head.weight.detach().numpy(), network.head.bias.detach().numpy()

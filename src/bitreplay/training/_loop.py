@@ -20,8 +20,10 @@ import torch
 from lightning_fabric import Fabric
 from torch.nn.functional import cross_entropy
 
+from bitreplay._floor.random_state import seed_now, seeded
 from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
+from bitreplay.errors import InputError
 from bitreplay.nn import binary_layers, keep_clipped
 from bitreplay.training._augmentation import PaperAugmentation, StrongAugmentation
 from bitreplay.training._checkpoint import Position, read_checkpoint, write_checkpoint
@@ -156,7 +158,7 @@ def _train_epoch(
     loss_sum, right, seen = torch.zeros((), device=fabric.device), torch.zeros((), device=fabric.device), 0
 
     model.train()
-    with _forked_random_state(fabric.device):  # for layers that draw, such as dropout
+    with seeded(None, fabric.device):  # for layers that draw, such as dropout
         for step in range(job.steps):
             for group in optimizer.param_groups:
                 group["lr"] = job.rate_at(epoch + step / job.steps)
@@ -168,7 +170,7 @@ def _train_epoch(
             pixels = prepare.normalise(prepare.resize(pixels))
             target = labels[batch]
 
-            torch.manual_seed(mix_seed(job.seed, LAYERS, phase.number, epoch, step, rank))
+            seed_now(mix_seed(job.seed, LAYERS, phase.number, epoch, step, rank), fabric.device)
             scores = model(pixels)
             loss = cross_entropy(scores, target, label_smoothing=options.label_smoothing)
             fabric.backward(loss)
@@ -179,6 +181,11 @@ def _train_epoch(
             right += (scores.argmax(1) == target).sum()
             seen += len(target)
             log.advance(work, f"{phase.name} {epoch + 1}/{phase.epochs}")
+    if not torch.isfinite(loss_sum):
+        raise InputError(
+            f"the training diverged in epoch {epoch + 1} of phase {phase.name}: its loss is {loss_sum.item()}. "
+            f"Lower the learning rate, which is {job.rate_at(epoch):g} there"
+        )
     return {
         "phase": phase.name,
         "epoch": epoch + 1,
@@ -210,10 +217,3 @@ def _augmentation(options: TrainingOptions, image_shape: tuple[int, ...]) -> Any
     if options.augmentation == "strong":
         return StrongAugmentation(channels)
     return None
-
-
-def _forked_random_state(device: torch.device) -> Any:
-    """A context whose random numbers do not change the global random state."""
-    if device.type == "cpu":
-        return torch.random.fork_rng(devices=[])
-    return torch.random.fork_rng(devices=[device], device_type=device.type)

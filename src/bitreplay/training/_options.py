@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, TypedDict
 
-from bitreplay._floor.arguments import integer, number, one_of
+from bitreplay._floor.arguments import integer, number, one_of, truth
 from bitreplay.errors import InputError
 
 Schedule = Literal["steps", "one_cycle", "cosine"]
@@ -101,6 +101,8 @@ class TrainingOptions:
         for name in ("momentum", "warmup", "label_smoothing"):
             number(name, getattr(self, name), 0, below=1)
         number("weight_decay", self.weight_decay, 0)
+        truth("nesterov", self.nesterov)
+        truth("continued", self.continued)
         if self.nesterov and not self.momentum:
             raise InputError("nesterov needs a momentum above 0")
         one_of("schedule", self.schedule, Schedule)

@@ -68,6 +68,11 @@ def make_subject(
         raise InputError("backbone_options are for a backbone given by its name; this one is already built")
     else:
         module = copy.deepcopy(backbone)
+        if (weights := list(module.parameters())) and not any(weight.requires_grad for weight in weights):
+            raise InputError(
+                "the backbone is frozen: none of its parameters requires a gradient, as after it was given to an "
+                "Encoder. Call requires_grad_(True), or give a copy from before"
+            )
     n_features = [count_features(module, shape) for shape in shapes]
     if len(set(n_features)) > 1:
         raise InputError(f"a backbone must give the same number of features at all image_sizes; got {n_features}")

@@ -8,10 +8,10 @@ thermometers share their first phase, which is also the plain network that metho
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
 import warnings
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,9 @@ from bitreplay._floor.locks import file_lock
 from bitreplay.backbones import Preprocessing
 from bitreplay.data import Task
 from bitreplay.errors import FileFormatError, InputError
+from bitreplay.nn import network_hash
 from bitreplay.training._bf16 import require_bf16
-from bitreplay.training._checkpoint import as_arrays, remove_checkpoint
+from bitreplay.training._checkpoint import remove_checkpoint
 from bitreplay.training._launch import Hardware, Precision, launch
 from bitreplay.training._network import BinarizerName, Phase, phases_of
 from bitreplay.training._options import TrainingOptions
@@ -59,7 +60,7 @@ def train_base(
 ) -> TrainedNetwork:
     """Train a backbone, its binarizer and a linear G on the classes of task 0; then freeze all of it.
 
-    A killed training resumes after its last finished epoch and, on one device, ends with the same weights as an
+    A killed training resumes after its last finished epoch and, on a CPU, ends with the same weights as an
     uninterrupted one. A finished training is only loaded.
 
     Parameters
@@ -107,11 +108,15 @@ def train_base(
     one_of("precision", precision, Precision)
     integer("seed", seed, 0)
     check_positive(devices=devices, nodes=nodes)
+    if options.batch_size < devices * nodes:
+        raise InputError(f"{devices * nodes} devices need at least as many images in a batch; got {options.batch_size}")
     if precision == "bf16-mixed":
         require_bf16(usable_device({"gpu": "cuda"}.get(accelerator, accelerator)).type)
     subject = make_subject(task, backbone, options, backbone_options, p, f, seed, preprocessing)
     first_network(subject, binarizer)  # refuses a binarizer that does not exist, or sizes that it cannot have
     hardware = Hardware(accelerator, devices, nodes, precision, progress)
+    if hardware.started_outside and folder is None:
+        raise InputError("processes that torchrun or SLURM starts need a folder that all of them share: folder=...")
     *before, last = phases_of(options, binarizer)
     trained = None
     for phase in before:
@@ -157,7 +162,7 @@ def _train_phase(
 
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        with file_lock(folder / ".lock"):
+        with file_lock(folder / ".lock") if hardware.is_first else nullcontext():  # the others wait for it in training
             train_in(folder)
         path = folder
     else:
@@ -194,7 +199,7 @@ def _identity(subject: Subject, phase: Phase, start: str | None, precision: Prec
         train=task.train.fingerprint,
         test=task.test.fingerprint,
         labels=task.classes,
-        weights=_fingerprint(subject.backbone) if own_weights else "",
+        weights=network_hash(subject.backbone) if own_weights else "",
         preprocessing=None if given is None else asdict(given),
         start=start,
         **description,
@@ -210,11 +215,3 @@ def _is_whole(network: Path) -> bool:
         warnings.warn(f"the network is trained again: {error}", stacklevel=3)
         return False
     return True
-
-
-def _fingerprint(module: nn.Module) -> str:
-    """Hash of a network's weights."""
-    digest = hashlib.sha256(repr(module).encode())
-    for name, value in as_arrays(module, "").items():
-        digest.update(name.encode() + value.tobytes())
-    return digest.hexdigest()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -19,11 +22,12 @@ def network_hash(network: nn.Module) -> str:
     """
     digest = hashlib.sha256(repr(network).encode())
     for name, tensor in (*network.named_parameters(), *network.named_buffers()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} {tensor.requires_grad}".encode())
         digest.update(_bytes(tensor))
+    inherited = vars(nn.Module())
     for name, part in network.named_modules():
-        plain = {key: value for key, value in sorted(vars(part).items()) if isinstance(value, int | float | str)}
-        digest.update(f"{name} {plain}".encode())
+        own = {key: _told(value) for key, value in sorted(vars(part).items()) if key not in inherited}
+        digest.update(f"{name} {part.training} {own}".encode())
     for kind in sorted({type(part) for part in network.modules()}, key=lambda kind: kind.__qualname__):
         package = kind.__module__.partition(".")[0]
         if package == "bitreplay":
@@ -32,6 +36,22 @@ def network_hash(network: nn.Module) -> str:
             with contextlib.suppress(OSError, TypeError):  # typed into a console
                 digest.update(inspect.getsource(kind).encode())
     return digest.hexdigest()
+
+
+def _told(value: Any) -> Any:
+    """An attribute in words that are the same in every process; of what has none, only its kind."""
+    if value is None or isinstance(value, int | float | complex | str | bytes | torch.dtype | torch.device):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _told(other) for key, other in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(str(_told(other)) for other in value)
+    if isinstance(value, Sequence):
+        return [_told(other) for other in value]
+    if isinstance(value, torch.Tensor | np.ndarray):  # one that is neither a parameter nor a buffer
+        return hashlib.sha256(_bytes(torch.as_tensor(value))).hexdigest()
+    named = value if hasattr(value, "__qualname__") else type(value)  # a function or class, or an object of one
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def weights_hash(network: nn.Module) -> str:
