@@ -164,7 +164,8 @@ class GBMClassifier(FittedAttributes, Suggesting, NoveltyMethods, ClassifierMixi
         -----
         More samples of a known class move its prototypes by online EM; it may come one sample at a time from its first.
         Meanwhile it keeps finer statistics than q bits and, if it was small, the bits of the samples that came since,
-        until these are 20 times `prototypes`: see :meth:`settle`.
+        until these are 20 times `prototypes`: see :meth:`settle`. `bits`, `p`, `binarizer` and `head` stay those of the
+        first call, whatever `set_params` says later.
         """
         with self._writing():
             return self._learn(X, y, classes, self._fitted)
