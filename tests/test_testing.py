@@ -144,7 +144,7 @@ from bitreplay.testing import check_learner
 from majority_bits import MajorityBits
 
 check_learner(MajorityBits)
-digits = "--dataset digits --sizes 5 3 2 --training.epochs 1 --training.ste_epochs 0".split()
+digits = "--dataset digits --sizes 5 3 2 --training.epochs 1 --training.ste_epochs 0 --binarizer calibrated".split()
 print(*LEARNERS, "----")
 assert main(["run", *digits, "--learner", "MajorityBits", "--learner.p", "2"]) == 0
 print("----")

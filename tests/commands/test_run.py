@@ -52,8 +52,8 @@ def test_from_images_to_a_report_and_the_same_command_shows_it_again(
     assert f"results: {folder}" in printed
     names = {path.name for path in folder.iterdir()}
     assert names == {
-        "config.yaml", "history.json", "log.csv", "memory.safetensors", "model.bitreplay", "plots", "report.html",
-        "states.csv", "table.csv", "table.md",
+        "config.yaml", "history.json", "log.csv", "memory.safetensors", "model.bitreplay", "origin.json", "plots",
+        "report.html", "states.csv", "table.csv", "table.md",
     }  # fmt: skip
     assert "GBM:prototypes=2 on digits" in (folder / "report.html").read_text(encoding="utf-8")
     history = (folder / "history.json").read_bytes()

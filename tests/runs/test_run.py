@@ -132,7 +132,13 @@ def test_what_killed_processes_left_behind_is_removed(network: Path, tmp_path: P
     for name in (stray, own):
         (folder / name).write_bytes(b"half")
     run_learner(setting, specification, 0, tmp_path / "runs")
-    assert sorted(path.name for path in folder.iterdir()) == [own, "config.yaml", "history.json", "log.csv"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        own,
+        "config.yaml",
+        "history.json",
+        "log.csv",
+        "origin.json",
+    ]
 
 
 def test_a_finished_run_is_only_read(network: Path, tmp_path: Path) -> None:
