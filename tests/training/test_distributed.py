@@ -64,3 +64,13 @@ def test_processes_that_others_start_need_a_folder_that_they_share(monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "any")
     with pytest.raises(InputError, match="need a folder that all of them share"):
         train_base(tiny_task(), **ARGUMENTS, devices=2, progress=False)
+
+
+def test_a_network_with_weights_behind_its_tap_trains_in_two_processes(tmp_path):
+    options = replace(ARGUMENTS["options"], epochs=1, ste_epochs=0, image_sizes=(32,), augmentation="none")
+    given = {"options": options, "backbone_options": {"tap": "pooled", "weights": None}, "binarizer": "none"}
+    task = tiny_task(n=32, size=32, channels=3)
+    trained = train_base(
+        task, "quicknet", **given, devices=2, accelerator="cpu", folder=tmp_path, progress=False
+    )  # fmt: skip
+    assert set(trained.accuracy) == {"plain"}

@@ -61,6 +61,7 @@ def launch(
     """Train, on one process per device; afterwards the folder holds the network, and no checkpoint."""
     try:
         from lightning_fabric import Fabric
+        from lightning_fabric.strategies.ddp import DDPStrategy
 
         from bitreplay.training._loop import Job
     except ImportError:
@@ -76,13 +77,15 @@ def launch(
     about = (subject.name, dict(subject.backbone_options), dict(description))
     before = {} if start is None else start.accuracy
 
-    strategy = "auto"
-    if hardware.devices * hardware.nodes > 1:
+    strategy: Any = "auto"
+    if several := hardware.devices * hardware.nodes > 1:
         # Several nodes are started by torchrun or SLURM. On one node this process starts the others, and they run
         # nothing but the training; Fabric's "ddp" would run the whole calling script once more in each.
-        strategy = "ddp" if hardware.started_outside else "ddp_spawn"
-        if isinstance(subject.backbone, TappedNetwork):  # what follows the tap has weights that are not trained
-            strategy += "_find_unused_parameters_true"
+        strategy = DDPStrategy(
+            start_method="popen" if hardware.started_outside else "spawn",
+            # What follows the tap of a QuickNet has weights that are not trained.
+            find_unused_parameters=isinstance(subject.backbone, TappedNetwork),
+        )
     fabric = Fabric(
         accelerator=hardware.accelerator,
         devices=hardware.devices,
@@ -92,7 +95,7 @@ def launch(
     )
     work = partial(_train_and_save, job=job, classes=task.classes, about=about, before=before)
     with ending_children():
-        fabric.launch(partial(_in_child, os.getpid(), work) if strategy.startswith("ddp_spawn") else work)
+        fabric.launch(partial(_in_child, os.getpid(), work) if several and not hardware.started_outside else work)
 
 
 def _in_child(parent: int, work: Callable[[Any], None], fabric: Any) -> None:
