@@ -6,19 +6,28 @@ PIP_OPTIONS = --quiet --disable-pip-version-check --constraint constraints.txt -
 BENCH_VENV = benchmarks/.venv
 BENCH_READY = $(BENCH_VENV)/.ready
 
-.PHONY: demo test test-load test-browser studio-pictures test-device test-wheel docs fuzz fuzz-device attack mutants format bench bench-docs bench-env clean
+.PHONY: demo test types suite kernels test-load test-browser studio-pictures test-device test-wheel docs fuzz fuzz-device attack mutants format bench bench-docs bench-env clean
 
 demo: $(READY)
 	$(VENV)/bin/bitreplay demo
 
-# A compiled kernel is not compiled again when what it uses of another file has changed: start from none.
 test: $(READY)
-	find src -name '*.nb[ic]' -delete
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
-	$(VENV)/bin/pytest -n 2 --dist worksteal
+	$(MAKE) --no-print-directory --jobs 2 types suite
+
+types: $(READY)
+	$(VENV)/bin/mypy
+
+# Two workers for two cores: with several threads each, they would wait for each other.
+suite: kernels
+	OMP_NUM_THREADS=1 $(VENV)/bin/pytest -n 2 --dist worksteal
+
+# A compiled kernel is not compiled again when what it uses of another file has changed: start from none.
+kernels: $(READY)
+	find src -name '*.nb[ic]' -delete
+	$(VENV)/bin/python -c 'from bitreplay._kernels import em, layers, rows, sampler, winograd'
 
 # Ten runs of the tests that wait for processes or time, beside six busy loops: about half an hour on two cores.
 test-load: $(READY)
@@ -93,11 +102,16 @@ $(BENCH_READY): pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . -r benchmarks/requirements.txt
 	@touch $(BENCH_READY)
 
+# pip would compile twenty thousand modules one by one, for as long as it installs them: here on all cores. Like pip,
+# this passes over files that are no Python of this version.
 $(READY): pyproject.toml constraints.txt
-	@echo "Creating the environment in $(VENV); this takes a minute or two."
+	@echo "Creating the environment in $(VENV); this takes some minutes."
 	$(PYTHON) -c 'import sys; sys.exit("bitreplay needs Python 3.11 or newer, got " + sys.version if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(VENV)/bin/python -m pip install --no-compile $(PIP_OPTIONS) '.[dev]' \
+	|| { echo "Once more, without pip's cache: a download may have come damaged."; \
+	     $(VENV)/bin/python -m pip install --no-compile --no-cache-dir $(PIP_OPTIONS) '.[dev]'; }
+	@$(VENV)/bin/python -m compileall -qq -j 0 -x '/tests?/|/transformers/models/' $(VENV)/lib || true
 	@touch $(READY)
 
 clean:

@@ -1,6 +1,8 @@
-"""Issue 2 on digits: five classes, then one at a time; p=4, K=8, q=4; final accuracy, mean over five seeds."""
+"""Issue 2 on digits: five classes, then one at a time; p=4, K=8, q=4; final accuracy, mean over five seeds.
 
-from dataclasses import dataclass
+Heads that are trained by steps have two seeds only: they take all of the time, and have far to go to fail.
+"""
+
 from typing import NamedTuple
 
 import numpy as np
@@ -14,16 +16,8 @@ from bitreplay.heads import ClosedForm
 from bitreplay.heads._closed_form import BLEND, RIDGE
 from bitreplay.learners.frozen._fine_tuning import FineTuning
 
-SEEDS = range(5)
+SEEDS, TRAINED_SEEDS = range(5), range(2)
 P, PROTOTYPES, BITS = 4, 8, 4
-
-
-@dataclass(frozen=True)
-class Final:
-    closed_form: float
-    replay: float
-    fine_tuning: float
-    true_covariances: float
 
 
 class Day(NamedTuple):
@@ -50,36 +44,41 @@ def accuracy(predicted, labels):
     return float(np.mean(predicted == labels))
 
 
-@pytest.fixture(scope="module")
-def final():
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
     with threadpool_limits(1):  # small matrices: threads only fight for the cores
-        runs = [run(seed) for seed in SEEDS]
-    return Final(*np.mean(runs, axis=0))
+        yield
 
 
-def run(seed):
-    days = list(days_of(seed))
-    last = days[-1]
-    assert [len(np.unique(day.labels)) for day in days] == [5, 1, 1, 1, 1, 1]
-    heads = [GBMClassifier(PROTOTYPES, BITS, p=P, head=head, random_state=seed) for head in ("closed_form", "replay")]
+def test_classes_come_as_they_should():
+    assert [len(np.unique(day.labels)) for day in days_of(0)] == [5, 1, 1, 1, 1, 1]
+
+
+def with_head(head, seed):
+    """Final accuracy of a classifier with this head."""
+    clf = GBMClassifier(PROTOTYPES, BITS, p=P, head=head, random_state=seed)
+    for day in days_of(seed):
+        clf.partial_fit(day.features, day.labels)
+    return accuracy(clf.predict(day.test_features), day.test_labels)
+
+
+def fine_tuned(seed):
     code = Thermometer(P, calibrated=True)
-    code.calibrate(days[0].features)
-    fine_tuning = FineTuning(p=P, seed=seed)
-    fine_tuning.use(code)
-    for day in days:
-        for head in heads:
-            head.partial_fit(day.features, day.labels)
-        fine_tuning.partial_fit(code.pack(day.features), day.labels)
-    answers = [
-        *(head.predict(last.test_features) for head in heads),
-        fine_tuning.predict(code.pack(last.test_features)),
-    ]
-    reached = [accuracy(answer, last.test_labels) for answer in answers]
+    learner = FineTuning(p=P, seed=seed)
+    for number, day in enumerate(days_of(seed)):
+        if number == 0:
+            code.calibrate(day.features)
+            learner.use(code)
+        learner.partial_fit(code.pack(day.features), day.labels)
+    return accuracy(learner.predict(code.pack(day.test_features)), day.test_labels)
 
+
+def with_true_covariances(seed):
+    days = list(days_of(seed))
     thresholds = np.quantile(days[0].features, [0.2, 0.4, 0.6, 0.8], axis=0).T.astype(np.float32)  # of task 0
     bits, labels = np.concatenate([to_bits(day.features, thresholds) for day in days]), [day.labels for day in days]
-    answers = true_covariance_rule(bits, np.concatenate(labels), to_bits(last.test_features, thresholds))
-    return *reached, accuracy(answers, last.test_labels)
+    answers = true_covariance_rule(bits, np.concatenate(labels), to_bits(days[-1].test_features, thresholds))
+    return accuracy(answers, days[-1].test_labels)
 
 
 def to_bits(features, thresholds):
@@ -102,12 +101,14 @@ def true_covariance_rule(bits, labels, test_bits):
     return classes[np.argmax(scores, axis=0)]
 
 
-def test_closed_form_is_within_three_points_of_the_true_covariances(final):
-    assert final.true_covariances > 0.95  # the reference itself is a good classifier
-    assert final.closed_form >= final.true_covariances - 0.03
+def test_closed_form_is_within_three_points_of_the_true_covariances():
+    reference = np.mean([with_true_covariances(seed) for seed in SEEDS])
+    assert reference > 0.95  # it is a good classifier itself
+    assert np.mean([with_head("closed_form", seed) for seed in SEEDS]) >= reference - 0.03
 
 
-@pytest.mark.parametrize("head", ["closed_form", "replay"])
-def test_trained_heads_are_forty_points_above_fine_tuning(final, head):
-    assert getattr(final, head) >= final.fine_tuning + 0.40
-    assert final.fine_tuning < 0.15  # it forgets: one class of ten is left
+def test_both_heads_are_forty_points_above_fine_tuning():
+    forgotten = np.mean([fine_tuned(seed) for seed in TRAINED_SEEDS])
+    assert forgotten < 0.15  # one class of ten is left
+    for head in ("closed_form", "replay"):
+        assert np.mean([with_head(head, seed) for seed in TRAINED_SEEDS]) >= forgotten + 0.40

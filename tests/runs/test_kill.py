@@ -59,7 +59,7 @@ for text in sys.argv[4:]:
     duration = computed() - began
     codes = [wait(child(text, folder / "killed", dies_writing=write)) for write in (1, 2)]
     parts = [path.name for path in (folder / "killed").glob("*/.*.part")]
-    for _ in range(4):
+    for _ in range(2):
         codes.append(wait(child(text, folder / "killed", dies_after=random.uniform(0.05, 0.6) * duration)))
     assert wait(child(text, folder / "killed")) == 0
     report[text] = {"codes": codes, "parts": parts}

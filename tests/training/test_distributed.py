@@ -20,8 +20,9 @@ def test_two_processes_train_to_the_accuracy_of_one(tmp_path):
         devices: train_base(
             task,
             "small_cnn",
-            replace(PRESETS["digits"], epochs=4, ste_epochs=2, batch_size=64),
+            replace(PRESETS["digits"], epochs=4, batch_size=64),
             backbone_options={"width": 8},
+            binarizer="none",  # another phase would start processes again, which takes most of the time
             folder=tmp_path / str(devices),
             accelerator="cpu",
             devices=devices,
@@ -32,7 +33,6 @@ def test_two_processes_train_to_the_accuracy_of_one(tmp_path):
     one, two = trained[1].accuracy, trained[2].accuracy
     assert two["plain"] > 0.93
     assert abs(one["plain"] - two["plain"]) < 0.03  # 360 test images: three standard deviations at 97 %
-    assert abs(one["straight_through"] - two["straight_through"]) < 0.04
     assert TrainedNetwork.load(tmp_path / "2").key == trained[1].key  # processes are no part of what is trained
 
 
@@ -57,7 +57,9 @@ def test_processes_that_torchrun_starts_train_one_network(tmp_path):
         env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.count(TrainedNetwork.load(tmp_path / "network").key) == 2
+    trained = TrainedNetwork.load(tmp_path / "network")
+    assert done.stdout.count(trained.key) == 2
+    assert {"plain", "straight_through"} <= set(trained.accuracy)  # both phases
 
 
 def test_processes_that_others_start_need_a_folder_that_they_share(monkeypatch):
@@ -68,7 +70,8 @@ def test_processes_that_others_start_need_a_folder_that_they_share(monkeypatch):
 
 def test_a_network_with_weights_behind_its_tap_trains_in_two_processes(tmp_path):
     options = replace(ARGUMENTS["options"], epochs=1, ste_epochs=0, image_sizes=(32,), augmentation="none")
-    given = {"options": options, "backbone_options": {"tap": "pooled", "weights": None}, "binarizer": "none"}
+    small = {"tap": "pooled", "weights": None, "blocks": (1, 1, 1, 1), "filters": (32, 32, 64, 64)}
+    given = {"options": options, "backbone_options": small, "binarizer": "none"}
     task = tiny_task(n=32, size=32, channels=3)
     trained = train_base(
         task, "quicknet", **given, devices=2, accelerator="cpu", folder=tmp_path, progress=False

@@ -127,7 +127,10 @@ def _decoded(
             _check_pixels(image, MOST_DECODED)
 
             def pixels() -> npt.NDArray[np.uint8]:
-                return np.asarray(_rgb(fitted(_eight_bits(_turned(image)))))
+                made = np.asarray(_rgb(fitted(_eight_bits(_turned(image)))))
+                if isinstance(source, Encoded):
+                    image.close()  # before its thread decodes the next one
+                return made
 
             return _large.submit(pixels).result() if image.width * image.height > MANY else pixels()
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
