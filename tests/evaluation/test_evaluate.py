@@ -10,11 +10,12 @@ from bitreplay import metrics
 from bitreplay.data import from_arrays, make_scenario
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History, evaluate
+from bitreplay.learners import Learner
 
 SIZES = [3, 1, 2]
 
 
-class NearestMean:
+class NearestMean(Learner):
     """The class whose mean image is nearest: a learner that needs nothing but numpy."""
 
     name = "nearest mean"
@@ -27,9 +28,6 @@ class NearestMean:
         self.learned.append(task.id)
         for label in task.classes.tolist():
             self.means[label] = task.train.images[task.train.labels == label].mean(axis=0)
-
-    def ready(self):
-        pass
 
     def predict(self, samples):
         distances = [np.square(samples.images - mean).sum(axis=(1, 2, 3)) for mean in self.means.values()]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 from bitreplay._kernels import em
 from bitreplay.bits import pack
 from bitreplay.mixture import EMOptions, fit_mixtures
+from tests.kernels.alone import run_alone
 
 KERNELS = """
 import numpy as np
@@ -45,13 +43,8 @@ print(of_rows(numbers, np.ones(4, dtype=np.float32)), numbers[1, 0].tolist())
 
 
 def test_linked_kernels_give_the_same_when_compiled_and_when_loaded(tmp_path: Path) -> None:
-    program = tmp_path / "some_kernels.py"
-    program.write_text(KERNELS)
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    said = [
-        subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    ]
+    (tmp_path / "some_kernels.py").write_text(KERNELS)
+    said = [run_alone("import some_kernels", tmp_path).stdout for _ in range(2)]
     row = np.arange(24.0, 32) + np.arange(32.0, 40)
     assert said[0] == f"{2 * row[2:5].sum() + 40} {row.tolist()}\n"
     assert said[1] == said[0]

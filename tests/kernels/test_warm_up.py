@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from bitreplay._kernels.warm_up import COMPILING
+from tests.kernels.alone import run_alone
 
 KERNEL = """
 from bitreplay._kernels.compiling import kernel
@@ -21,10 +19,6 @@ PROGRAM = "from bitreplay._kernels import warm_up; warm_up.KERNELS = ('some_kern
 
 def test_a_line_is_said_when_kernels_are_compiled_and_only_then(tmp_path: Path) -> None:
     (tmp_path / "some_kernels.py").write_text(KERNEL)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    said = [
-        subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
+    said = [run_alone(PROGRAM, tmp_path) for _ in range(2)]
     assert [process.stderr for process in said] == [f"{COMPILING}\n", ""]
     assert not any(process.stdout for process in said)

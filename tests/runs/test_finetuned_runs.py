@@ -19,7 +19,7 @@ from bitreplay.learners import LEARNERS, FineTunedLearner
 from bitreplay.runs import Prepared, Setting, Specification, run_learner
 from tests.runs.problems import SIZES
 
-SMALL = Setting("digits", sizes=SIZES, samples_per_class=30, encoder="small_cnn", accelerator="cpu")
+SMALL = Setting("digits", every=4, sizes=SIZES, samples_per_class=30, encoder="small_cnn", accelerator="cpu")
 
 
 def quick(name: str) -> Specification:

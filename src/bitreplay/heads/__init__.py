@@ -17,6 +17,7 @@ from bitreplay.heads._network import MakeModule as MakeModule
 from bitreplay.heads._network import make_layers as make_layers
 from bitreplay.heads._replay import OptimizerName as OptimizerName
 from bitreplay.heads._replay import Replay
+from bitreplay.heads._steps import LinearSteps as LinearSteps
 from bitreplay.heads._temperature import fit_temperature as fit_temperature
 from bitreplay.heads._temperature import held_out_loss as held_out_loss
 

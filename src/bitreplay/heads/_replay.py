@@ -29,6 +29,7 @@ from bitreplay.errors import InputError
 from bitreplay.heads._few import VARIETY, lend_variety
 from bitreplay.heads._head import Scores
 from bitreplay.heads._network import MakeModule, balanced_rows, check_saved, make_layers
+from bitreplay.heads._steps import LinearSteps, NetworkSteps
 from bitreplay.memory import BinaryMemory, Label, Prior
 from bitreplay.nn import binary_layers, keep_clipped
 
@@ -146,26 +147,19 @@ class Replay:
         device = torch.device(self.device or ("cuda" if torch.cuda.is_available() else "cpu"))
         n_inputs = memory.n_features // binarizer.bits_per_feature
         network = self._grown(n_inputs, memory.labels, seed).to(device).train()
-        optimizer = self._optimizer(network)
         steps_per_epoch = self._steps_per_epoch(memory, samples)
         n_steps = max(self.min_steps, self.epochs * steps_per_epoch)
         memory, lent = lend_variety(memory, self.strength, seed)
         samples = {label: bits for label, bits in samples.items() if label not in lent}
         right: list[float] = []
         n_parameters = sum(parameter.numel() for parameter in network.parameters())
+        steps = self._steps(network, len(memory))
         with torch_threads(n_parameters), seeded(seed_for(seed, "dropout"), device):
             for step, (bits, targets) in enumerate(self._batches(memory, samples, n_steps, generator)):
-                for group in optimizer.param_groups:
-                    group["lr"] = self.learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
+                rate = self.learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
                 inputs = binarizer.decode(torch.from_numpy(bits)).to(device)
-                outputs, classes = network(inputs), torch.from_numpy(targets).to(device)
-                if step == 0 and outputs.shape != (len(bits), len(memory)):
-                    shape = tuple(outputs.shape)
-                    raise InputError(f"G must give a score per row and class, {(len(bits), len(memory))}; got {shape}")
-                loss = nn.functional.cross_entropy(outputs, classes)
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
+                classes = torch.from_numpy(targets).to(device)
+                outputs = steps.step(inputs, classes, rate)
                 if self.on_epoch is not None:
                     right.append(float((outputs.argmax(1) == classes).float().mean()))
                     if (step + 1) % steps_per_epoch == 0 or step + 1 == n_steps:
@@ -175,16 +169,18 @@ class Replay:
                         right.clear()
         return replace(self, _network=network.cpu().eval(), _labels=memory.labels, _binarizer=binarizer)
 
-    def _optimizer(self, network: nn.Module) -> torch.optim.Optimizer:
-        """A new optimizer: its state from earlier tasks says little about this one."""
+    def _steps(self, network: nn.Module, n_classes: int) -> LinearSteps | NetworkSteps:
+        """Steps of a new optimizer: its state from earlier tasks says little about this one."""
+        momentum, weight_decay = self.momentum, self.weight_decay
+        if self.module is None and not self.hidden and self.optimizer == "sgd":
+            weights, biases = network.parameters()
+            return LinearSteps(weights, biases, momentum=momentum, weight_decay=weight_decay)
         made: torch.optim.Optimizer
         if self.optimizer == "adam":
-            made = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
+            made = torch.optim.Adam(network.parameters(), weight_decay=weight_decay)
         else:
-            made = torch.optim.SGD(
-                network.parameters(), lr=self.learning_rate, momentum=self.momentum, weight_decay=self.weight_decay
-            )
-        return keep_clipped(made, network)
+            made = torch.optim.SGD(network.parameters(), momentum=momentum, weight_decay=weight_decay)
+        return NetworkSteps(network, keep_clipped(made, network), n_classes)
 
     def _steps_per_epoch(self, memory: BinaryMemory, samples: Mapping[Label, PackedBits]) -> int:
         if not samples:

@@ -18,6 +18,8 @@ from bitreplay.bits import PackedBits
 from bitreplay.memory import BinaryMemory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bitreplay.data import Samples, Task
     from bitreplay.encoder import Encoder
     from bitreplay.learners.finetuned._context import TrainingContext
@@ -132,9 +134,14 @@ class Learner(Method):
            [ 0,  0,  0, 36]])
     """
 
+    earlier_seconds: float = 0.0  # that went into the last task before an interruption
+
     def learner_in(self, place: Place) -> Learner:
         """Itself; learners that train a network also adopt the training context of the run."""
         return self
+
+    def keep_progress_in(self, folder: Path, seconds: float) -> None:
+        """Keep the state within a task, about every so many seconds, and go on from what is there."""
 
     def notes(self) -> dict[str, str]:
         """What a reader of its results must know, such as which network it uses."""

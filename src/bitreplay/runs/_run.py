@@ -3,13 +3,15 @@
 The folder holds `config.yaml` (enough to run it again: ``bitreplay run --config``), `history.json`, `log.csv`, for
 methods with a binary memory `memory.safetensors`, for GBM on a network `model.bitreplay` (which `bitreplay predict`
 uses), and while it runs `checkpoint.safetensors`: the learner's state and the history up to it in one file, so that the
-two always match. A run without a checkpoint starts over, and ends with the same numbers. Runs that differ only in
-options that matter after task 0, such as loss weights, share a checkpoint of task 0, which stays.
+two always match. Learners that train a network also keep their progress within a task, in `progress`. A run without a
+checkpoint starts over, and ends with the same numbers. Runs that differ only in options that matter after task 0, such
+as loss weights, share a checkpoint of task 0, which stays.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
 import time
 import warnings
 from collections.abc import Callable
@@ -36,6 +38,7 @@ from bitreplay.runs._specification import Specification
 
 CHECKPOINT_SECONDS = 20.0  # ours: work that is lost at most; the state of some methods takes a second to write
 BEGINNINGS = "beginnings"  # folder of the checkpoints of task 0 that runs share
+PROGRESS = "progress"  # folder of a run: what its learner keeps within a task
 
 
 def run_learner(
@@ -91,12 +94,14 @@ def run_learner(
     notes = {"data": scenario.dataset.name, **setting.notes(), **learner.notes()}
     beginning = _beginning(prepared, specification, seed, output, train_accuracy)
     history = _resume(folder / CHECKPOINT, learner) or _resume(beginning, learner) or History.empty(learner.name, notes)
+    learner.keep_progress_in(folder / PROGRESS, checkpoint_seconds)
     saved = time.monotonic()
 
     def after_state(state: int, history: History) -> None:
         nonlocal saved
         if state + 1 < len(scenario) and time.monotonic() - saved >= checkpoint_seconds:
             _write_checkpoint(folder / CHECKPOINT, learner, history)
+            shutil.rmtree(folder / PROGRESS, ignore_errors=True)
             saved = time.monotonic()
             if state == 0 and specification.about.later_options:
                 _write_checkpoint(beginning, learner, history)
@@ -110,6 +115,7 @@ def run_learner(
     write_text(folder / LOG, states_csv([RunResult(str(specification), seed, history)]))
     write_text(folder / HISTORY, history.to_json())
     remove_stray_parts(folder)
+    shutil.rmtree(folder / PROGRESS, ignore_errors=True)
     (folder / CHECKPOINT).unlink(missing_ok=True)  # as long as it is there, the run is not finished
     return RunFolder.read(folder)
 

@@ -2,7 +2,10 @@
 
 from bitreplay.training._augmentation import PaperAugmentation as PaperAugmentation
 from bitreplay.training._augmentation import StrongAugmentation as StrongAugmentation
+from bitreplay.training._checkpoint import Position as Position
 from bitreplay.training._checkpoint import as_arrays as as_arrays
+from bitreplay.training._checkpoint import read_checkpoint as read_checkpoint
+from bitreplay.training._checkpoint import write_checkpoint as write_checkpoint
 from bitreplay.training._launch import Precision as Precision
 from bitreplay.training._network import Phase as Phase
 from bitreplay.training._options import Augmentation as Augmentation

@@ -43,20 +43,19 @@ def as_arrays(module: nn.Module, prefix: str) -> dict[str, npt.NDArray[Any]]:
 
 
 def write_checkpoint(
-    folder: Path, key: str, position: Position, network: nn.Module, optimizer: torch.optim.Optimizer
+    path: Path, key: str, position: Position, network: nn.Module, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Replace the checkpoint in `folder`; if killed in the middle, the old one remains."""
+    """Replace a checkpoint; if killed in the middle, the old one remains."""
     tensors: Tensors = as_arrays(network, NETWORK)
     for index, parameter in enumerate(_parameters(optimizer)):
         for name, value in optimizer.state[parameter].items():
             if value is not None:
                 tensors[f"{_state_name(name)}{index}"] = value.contiguous().cpu().numpy()
-    write_file(folder / CHECKPOINT, "training", {"key": key, **asdict(position)}, tensors)
+    write_file(path, "training", {"key": key, **asdict(position)}, tensors)
 
 
-def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
-    """Restore network and optimizer from the checkpoint in `folder`; without one, start from the beginning."""
-    path = folder / CHECKPOINT
+def read_checkpoint(path: Path, key: str, network: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
+    """Restore network and optimizer from a checkpoint; without one, start from the beginning."""
     if not path.exists():
         return Position()
     try:
@@ -67,7 +66,7 @@ def read_checkpoint(folder: Path, key: str, network: nn.Module, optimizer: torch
     if content.get("kind") != "training":
         raise FileFormatError(f"{path} is not the checkpoint of a training")
     if content["key"] != key:
-        raise InputError(f"{folder} holds a training with other options; remove it or choose another folder")
+        raise InputError(f"{path.parent} holds a training with other options; remove it or choose another folder")
     state = {
         name.removeprefix(NETWORK): torch.from_numpy(np.array(value))
         for name, value in tensors.items()

@@ -26,7 +26,7 @@ from bitreplay.backbones import Preprocessing
 from bitreplay.errors import InputError
 from bitreplay.nn import binary_layers, keep_clipped
 from bitreplay.training._augmentation import PaperAugmentation, StrongAugmentation
-from bitreplay.training._checkpoint import Position, read_checkpoint, write_checkpoint
+from bitreplay.training._checkpoint import CHECKPOINT, Position, read_checkpoint, write_checkpoint
 from bitreplay.training._log import TrainingLog, training_log
 from bitreplay.training._network import Network, Phase
 from bitreplay.training._options import TrainingOptions
@@ -92,7 +92,7 @@ def train(fabric: Fabric, job: Job) -> tuple[Network, dict[str, float | None]]:
         torch.from_numpy(array).to(fabric.device)
         for array in (job.train_images, job.train_labels, job.test_images, job.test_labels)
     )
-    position = read_checkpoint(job.folder, job.key, network, optimizer)
+    position = read_checkpoint(job.folder / CHECKPOINT, job.key, network, optimizer)
     work = [job.steps * job.work(epoch) for epoch in range(job.phase.epochs)]
     is_first = fabric.global_rank == 0
     if is_first and job.phase.number and not position.epoch:  # what the thermometer costs without this phase
@@ -116,7 +116,7 @@ def train(fabric: Fabric, job: Job) -> tuple[Network, dict[str, float | None]]:
                 row["test_accuracy"] = _evaluate(fabric, job, network, test_images, test_labels)
             if ends:
                 position.accuracy["end"] = row["test_accuracy"]
-            write_checkpoint(job.folder, job.key, position, network, optimizer)
+            write_checkpoint(job.folder / CHECKPOINT, job.key, position, network, optimizer)
             log.write(position.rows)
     return network, position.accuracy
 

@@ -10,6 +10,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from bitreplay.errors import InputError
 from bitreplay.learners._learner import Arrays, Learner, Place
 from bitreplay.learners.finetuned._context import TrainingContext
 from bitreplay.learners.finetuned._network import GrowingNetwork, LinearOutputs, OutputLayers
+from bitreplay.learners.finetuned._progress import Progress
 from bitreplay.learners.finetuned._recipe import Recipe
 from bitreplay.learners.finetuned._state import state_of, with_state
 from bitreplay.learners.finetuned._training import Augment, Batch, encode, fit
@@ -100,6 +102,7 @@ class FineTunedLearner(Learner):
         self.context = TrainingContext()
         self.image_shape: tuple[int, ...] = ()
         self.preprocessing = Preprocessing()
+        self.progress = Progress()
 
     # ------------------------------------------------------------------ what a method defines
 
@@ -168,21 +171,20 @@ class FineTunedLearner(Learner):
         keep_statistics: bool = False,
     ) -> None:
         """Train on a task's samples, by the recipe or with a `share` of its epochs, `slower`, or other `milestones`."""
-        recipe = self.recipe
-        epochs = recipe.epochs if self.known else recipe.base_epochs
-        milestones = recipe.milestones if milestones is None else milestones
+        recipe = self.recipe.part(share, slower, milestones)
         fit(
             network,
             images,
             targets,
             loss,
-            replace(recipe, learning_rate=recipe.learning_rate * slower, milestones=milestones),
-            epochs=max(1, round(share * epochs)),
+            recipe,
+            epochs=recipe.epochs if self.known else recipe.base_epochs,
             seed=(self.seed, self.known, TRAINING, phase),
             preprocessing=self.preprocessing,
             augment=self._augmentation(recipe),
             keep_statistics=keep_statistics,
             title=f"{self.name}: {self.known} classes known",
+            checkpoint=self.progress.of(f"{self.known}-classes-known-phase-{phase}"),
         )
 
     def _encode(self, network: GrowingNetwork, images: Images) -> npt.NDArray[np.float32]:
@@ -201,6 +203,10 @@ class FineTunedLearner(Learner):
         self.use(place.training_context())
         return self
 
+    def keep_progress_in(self, folder: Path, seconds: float) -> None:
+        """Keep the state within a task, too: as often as a run does between tasks."""
+        self.progress = Progress(folder, seconds)
+
     def notes(self) -> dict[str, str]:
         """What a reader of results must know about the network."""
         return {"encoder": f"{self.context.backbone}, trained in every task"}
@@ -208,6 +214,7 @@ class FineTunedLearner(Learner):
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
         images, targets = self._numbered(task)
+        self.progress.earlier_seconds = 0.0
         if self.network is None:
             self.image_shape = images.shape[1:]
             self.preprocessing = default_preprocessing(self.context.backbone, task, self.context.backbone_options)
@@ -217,6 +224,7 @@ class FineTunedLearner(Learner):
         network.head.grow(self._n_outputs(len(task.classes)), self._generator(HEAD_WEIGHTS))
         network = self.placed(network).requires_grad_(True)
         self._train(network, old, images, targets)
+        self.earlier_seconds = self.progress.earlier_seconds
         kept = self._remember(network, images, targets)
         self.network, self.kept = network.eval(), kept
         self.classes = np.concatenate([self.classes, task.classes])
@@ -248,9 +256,8 @@ class FineTunedLearner(Learner):
             raise InputError(f"{self.name} has not learned any class yet: call learn first")
         images = samples.images if isinstance(samples, Samples) else np.asarray(samples)
         if images.dtype != np.uint8 or images.shape[1:] != self.image_shape or not len(images):
-            raise InputError(
-                f"{self.name} learned from uint8 images of shape {self.image_shape}; got {images.dtype} {images.shape}"
-            )
+            got = f"{images.dtype} {images.shape}"
+            raise InputError(f"{self.name} learned from uint8 images of shape {self.image_shape}; got {got}")
         return self._encode(self.network, images)
 
     def new_network(self) -> GrowingNetwork:

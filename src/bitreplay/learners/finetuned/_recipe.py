@@ -72,6 +72,19 @@ class Recipe:
             augmentation=budget.augmentation,
         )
 
+    def part(self, share: float, slower: float, milestones: tuple[float, ...] | None) -> Recipe:
+        """The recipe with a share of its epochs, a lower learning rate, and other milestones unless they are None.
+
+        Examples
+        --------
+        >>> balanced = Recipe(epochs=40).part(0.75, 0.1, (1 / 3, 2 / 3))
+        >>> balanced.epochs, round(balanced.learning_rate_at(0.5), 6)
+        (30, 0.001)
+        """
+        base_epochs, epochs = (max(1, round(share * epochs)) for epochs in (self.base_epochs, self.epochs))
+        rate, milestones = self.learning_rate * slower, self.milestones if milestones is None else milestones
+        return replace(self, base_epochs=base_epochs, epochs=epochs, learning_rate=rate, milestones=milestones)
+
     def learning_rate_at(self, done: float) -> float:
         """Learning rate after a share `done` of a task's steps.
 

@@ -18,6 +18,7 @@ from bitreplay._floor.progress import progress
 from bitreplay._floor.seeds import mix_seed
 from bitreplay.backbones import Preprocessing
 from bitreplay.learners.finetuned._network import GrowingNetwork
+from bitreplay.learners.finetuned._progress import EpochCheckpoint
 from bitreplay.learners.finetuned._recipe import Recipe
 
 ENCODED_AT_ONCE = 256  # images; always the same ones together, as the last digits of features depend on it
@@ -49,6 +50,7 @@ def fit(
     augment: Augment | None,
     keep_statistics: bool = False,  # of batch normalisation, instead of those of each batch
     title: str = "training",
+    checkpoint: EpochCheckpoint | None = None,  # goes on from there
 ) -> None:
     """Train those parameters of a network that require a gradient, where it is; it is in training mode afterwards."""
     device = next(network.parameters()).device
@@ -56,12 +58,14 @@ def fit(
     optimizer = _optimizer(network, recipe)
     batch_size = min(recipe.batch_size, len(images))
     steps = len(images) // batch_size
+    done_epochs = 0 if checkpoint is None else checkpoint.read(network, optimizer)
     network.train()
     for module in network.modules():
         if keep_statistics and isinstance(module, nn.BatchNorm2d):
             module.eval()
     with progress(title, epochs * steps) as advance:
-        for epoch in range(epochs):
+        advance(done_epochs * steps)
+        for epoch in range(done_epochs, epochs):
             order = torch.randperm(len(images), generator=_generator(*seed, ORDER, epoch)).to(device)
             for step in range(steps):
                 done = (epoch + step / steps) / epochs
@@ -79,6 +83,8 @@ def fit(
                 value.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
                 advance(1)
+            if checkpoint is not None:
+                checkpoint.after(epoch + 1, network, optimizer)
 
 
 def encode(

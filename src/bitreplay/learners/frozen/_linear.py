@@ -1,7 +1,6 @@
 """A linear layer trained by SGD with momentum: the one training loop of all methods that train a layer on samples.
 
-(GBM's replay head and latent replay have their own loop in `bitreplay.heads`, which trains any network.) The gradient
-of softmax regression is written out: that takes half the time of automatic differentiation for a layer of this size.
+(GBM's replay head and latent replay have their own loop in `bitreplay.heads`, which trains any network.)
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import torch
 from bitreplay._floor.threads import torch_threads
 from bitreplay.binarizers import Binarizer
 from bitreplay.bits import PackedBits
+from bitreplay.heads import LinearSteps
 from bitreplay.learners.frozen._method import Features, Labels
 
 Layer = tuple[Features, Features]  # weights (classes, inputs) and biases (classes,)
@@ -91,21 +91,11 @@ def train_linear(
     if start is not None:
         weights[: len(start[0])] = torch.from_numpy(start[0])
         biases[: len(start[1])] = torch.from_numpy(start[1])
-    weight_speed, bias_speed = torch.zeros_like(weights), torch.zeros_like(biases)
-    with torch.inference_mode(), torch_threads(weights.numel()):
+    steps = LinearSteps(weights, biases, momentum=momentum, weight_decay=weight_decay)
+    with torch_threads(weights.numel()):
         for step, (inputs, targets) in enumerate(batches):
-            x, y = torch.from_numpy(inputs), torch.from_numpy(targets)
             rate = learning_rate * (1 + math.cos(math.pi * step / n_steps)) / 2
-            slope = torch.softmax(torch.addmm(biases, x, weights.T), dim=1)  # of the loss, by the scores
-            slope[torch.arange(len(y)), y] -= 1
-            slope /= len(y)
-            weight_speed.mul_(momentum).addmm_(slope.T, x)
-            bias_speed.mul_(momentum).add_(slope.sum(0))
-            if weight_decay:
-                weight_speed.add_(weights, alpha=weight_decay)
-                bias_speed.add_(biases, alpha=weight_decay)
-            weights.add_(weight_speed, alpha=-rate)
-            biases.add_(bias_speed, alpha=-rate)
+            steps.step(torch.from_numpy(inputs), torch.from_numpy(targets), rate)
     return weights.numpy(), biases.numpy()
 
 
