@@ -242,6 +242,18 @@ def test_learners_that_are_chosen_are_named_in_the_command(calls, tmp_path, monk
     assert found.command == "bitreplay reproduce first --scale cpu --learners PASS EWC:strength=5 --seeds 0"
 
 
+def test_of_what_is_finished_the_table_is_made_by_name(calls, tmp_path, monkeypatch):
+    made = {**reproduction.EXPERIMENTS, "first": replace(reproduction.EXPERIMENTS["first"], takes_learners=True)}
+    monkeypatch.setattr(reproduction, "EXPERIMENTS", made)
+    reproduction.reproduce("first", output=tmp_path, finished=True)
+    assert [request.finished for request in calls["first"]] == [True]
+    assert read_outcome(tmp_path / "first" / "outcome.json").command.endswith("first --scale cpu --finished")
+    for name in ("second", "all"):
+        with pytest.raises(InputError, match=f"{name} runs all of its learners; --finished goes with first"):
+            reproduction.reproduce(name, output=tmp_path / "none", finished=True)
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.parametrize(
     ("experiment", "learners", "message"),
     [

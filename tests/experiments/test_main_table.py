@@ -19,7 +19,7 @@ from bitreplay.experiments._main_table import (
 )
 from bitreplay.experiments._noise import Noise
 from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, PUBLISHED, published
-from bitreplay.experiments._stopped import STOPPED
+from bitreplay.experiments._stopped import STOPPED, stopped
 from tests.experiments.histories import history, interval, margin
 
 SOME = ["FullFineTuning", "LUCIR", "EWC", "PASS", "FeTrIL", ONE, EIGHT, "FineTuning"]
@@ -78,6 +78,35 @@ def test_of_the_methods_that_train_the_network_some_can_be_chosen(small_request,
     assert outcome.claims[4].holds is None  # the order of all families
     assert any("does not name them: FullJoint, iCaRL" in remark for remark in outcome.remarks)
     assert not any("trained once" in remark for remark in outcome.remarks)
+
+
+def test_what_is_finished_stands_in_the_table_with_the_seeds_that_it_has(small_request, monkeypatch):
+    methods = ("FullFineTuning", "FullJoint", "LUCIR", "EWC", "PASS", "FeTrIL", ONE, EIGHT, "FineTuning")
+    monkeypatch.setattr(_main_runs, "METHODS", methods)
+    short = {"epochs": 1, "ste_epochs": 1}
+    small = small_request(seeds=(0, 1), tasks=2, classes=6, base=2, increment=None, training=short)
+    runs = []
+    request = replace(small, scale="full", on_run=runs.append)
+    main_table(replace(request, seeds=(0,), learners=["LUCIR", "FullJoint"]))
+    main_table(replace(request, seeds=(1,), learners=["EWC"]))
+    before = {(run.name, run.config["seed"]) for run in runs}
+    outcome = main_table(replace(request, finished=True))
+    assert ("FullFineTuning", 1) in before
+    assert {(run.name, run.config["seed"]) for run in runs} == before  # all that is new was there
+    table = outcome.tables[1]
+    rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    seeds = {name: row["seeds"] for name, row in rows.items()}
+    assert {name for name, n in seeds.items() if n == 1} == {"LUCIR", "FullJoint"}
+    assert {name for name, n in seeds.items() if n == 2} == {
+        "FullFineTuning", "FeTrIL", ONE, EIGHT, "FineTuning", ONE + HEAVISIDE, EIGHT + HEAVISIDE, STOPPED
+    }  # fmt: skip
+    average = {run.name: metrics.average(run.history) for run in runs if run.config["seed"] == 0}
+    [first] = [run.history for run in runs[: len(methods)] if run.name == "FullFineTuning"]
+    assert rows["LUCIR"]["over stopping"] == pytest.approx(average["LUCIR"] - metrics.average(stopped(first)))
+    [missing, fewer] = [remark for remark in outcome.remarks if remark.startswith(("Not run", "With fewer"))]
+    assert missing.startswith("Not run yet: ")
+    assert {"EWC", "PASS"} <= set(missing.removesuffix(".").partition(": ")[2].split(", "))
+    assert fewer.startswith("With fewer seeds than the others: LUCIR (0), FullJoint (0). ")
 
 
 def test_chosen_weights_stand_for_their_method_where_they_were_run(monkeypatch):

@@ -47,6 +47,11 @@ class MethodRuns:
     seeds: tuple[int, ...]
     histories: tuple[History, ...]
 
+    def with_seeds(self, seeds: Sequence[int]) -> MethodRuns:
+        """Only the runs with some seeds."""
+        kept = [(seed, history) for seed, history in zip(self.seeds, self.histories, strict=True) if seed in seeds]
+        return MethodRuns(self.name, tuple(seed for seed, _ in kept), tuple(history for _, history in kept))
+
     def measure(self, metric: Callable[[History], float]) -> MeanAndSpread:
         """Mean and standard deviation (of the sample: n - 1) of a metric over the seeds."""
         values = [float(metric(history)) for history in self.histories]

@@ -50,6 +50,7 @@ def reproduce(
     seeds: Integers | None = None,
     network: Path | None = None,
     learners: list[str] | None = None,
+    finished: bool = False,
     n_jobs: int = 1,
     download: bool = False,
     results: Path | None = None,
@@ -78,6 +79,9 @@ def reproduce(
         For table-1: of the methods that train the whole network, which takes most of its time, only these, besides
         fine-tuning. Options go after a colon: `--learners PASS PASS:prototype_weight=1`. The outcome takes the place
         of one with all of them; the runs stay.
+    finished : bool
+        For table-1: of the methods that train the whole network, only those whose runs are finished in `output`,
+        besides fine-tuning, and each with the seeds that it has: to look at the table before all of it has been run.
     n_jobs : int
         Processes on this machine; -1 means one per core.
     download : bool
@@ -97,6 +101,9 @@ def reproduce(
             console.print(f"{name}  {entry.title}\n    {entry.shows}\n    {times}")
         return
 
+    if finished and not _takes_learners(experiment):
+        raise InputError(f"{experiment} runs all of its learners; --finished goes with {_able()}")
+
     def show(run: RunFolder) -> None:
         console.print(f"{run.name}, seed {run.config['seed']}: {100 * metrics.final(run.result().history):.1f} %")
 
@@ -113,6 +120,7 @@ def reproduce(
         on_run=show,
         network=network,
         learners=_chosen(experiment, learners),
+        finished=finished,
     )
     if scale != "cpu":  # beside those at cpu scale
         output, results = output / scale, results and results / scale
@@ -146,9 +154,8 @@ def _chosen(experiment: str, learners: Sequence[str] | None) -> Sequence[str] | 
     """The learners asked for, each once."""
     if not learners:
         return None
-    if experiment == "all" or not EXPERIMENTS[experiment].takes_learners:
-        able = ", ".join(name for name, entry in EXPERIMENTS.items() if entry.takes_learners)
-        raise InputError(f"{experiment} runs all of its learners; --learners goes with {able}")
+    if not _takes_learners(experiment):
+        raise InputError(f"{experiment} runs all of its learners; --learners goes with {_able()}")
     for text in learners:
         if Specification.parse(text).name in LEARNERS.on_frozen_encoders():
             raise InputError(
@@ -156,6 +163,15 @@ def _chosen(experiment: str, learners: Sequence[str] | None) -> Sequence[str] | 
                 "own methods on frozen networks anyway"
             )
     return tuple(dict.fromkeys(str(Specification.parse(text)) for text in learners))
+
+
+def _takes_learners(experiment: str) -> bool:
+    return experiment != "all" and EXPERIMENTS[experiment].takes_learners
+
+
+def _able() -> str:
+    """Experiments that can run some of their learners only."""
+    return ", ".join(name for name, entry in EXPERIMENTS.items() if entry.takes_learners)
 
 
 def _measure(name: str, request: Request, folder: Path, console: Console) -> Measured:
@@ -184,6 +200,7 @@ def _measure(name: str, request: Request, folder: Path, console: Console) -> Mea
         runs=request.runs,
         network=request.network,
         learners=request.learners,
+        finished=request.finished,
     )
     for table in one.tables:
         if len(table.rows) <= MANY:

@@ -44,6 +44,7 @@ class Request:
     on_run: Callable[[RunFolder], None] | None = None  # called with every run as it ends
     network: Path | None = None  # of `bitreplay train`, for that of the scale; what needs others is left out
     learners: Sequence[str] | None = None  # of those that train a whole network, only these
+    finished: bool = False  # of those, only what has been run before; fine-tuning always
     runs: list[RunFolder] = field(default_factory=list, repr=False)  # all requested so far,
     waited: list[float] = field(default_factory=list, repr=False)  # and the seconds spent on them here
 

@@ -62,6 +62,7 @@ def write_outcome(
     runs: Iterable[RunFolder] = (),
     network: Path | None = None,
     learners: Sequence[str] | None = None,
+    finished: bool = False,
 ) -> Measured:
     """Write all results; the JSON file last, so that a folder that has one is complete.
 
@@ -94,7 +95,7 @@ def write_outcome(
         "shows": experiment.shows,
         "scale": scale,
         "seeds": None if seeds is None else list(seeds),
-        "command": command_of(name, scale, seeds, network, learners),
+        "command": command_of(name, scale, seeds, network, learners, finished),
         **_made(list(histories), seconds),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
@@ -112,6 +113,7 @@ def command_of(
     seeds: Sequence[int] | None,
     network: Path | None = None,
     learners: Sequence[str] | None = None,
+    finished: bool = False,
 ) -> str:
     """The command that makes an outcome; a network given is named by its folder, wherever that is.
 
@@ -123,6 +125,7 @@ def command_of(
     words = ["bitreplay", "reproduce", name, "--scale", scale]
     words += [] if network is None else ["--network", network.resolve().name]
     words += ["--learners", *learners] if learners else []
+    words += ["--finished"] if finished else []
     return " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])])
 
 

@@ -23,7 +23,7 @@ from bitreplay.experiments._published import COLUMNS, EIGHT, HEAVISIDE, ONE, pub
 from bitreplay.experiments._retraining import Networks
 from bitreplay.experiments._stopped import STOPPED, stopped
 from bitreplay.learners import LEARNERS
-from bitreplay.runs import Setting, Specification
+from bitreplay.runs import Prepared, Setting, Specification, find_run
 
 FINE_TUNED, JOINT, BEGUN = "FullFineTuning", "FullJoint", "TrainableGBM"
 METHODS = (  # the paper's rows, its GBM with one prototype and eight, and around them what this library has besides
@@ -94,7 +94,11 @@ class Column:
         return not {name, CHOSEN.get(name, name)}.isdisjoint(self.methods)
 
     def difference(self, one: MethodRuns, other: MethodRuns) -> Difference:
-        """How much better one is than another, with the noise of the networks that they stand on."""
+        """How much better one is than another, with the noise of the networks that they stand on.
+
+        Over the seeds that both were run with: with `--finished`, one may have more of them than the other.
+        """
+        one, other = one.with_seeds(other.seeds), other.with_seeds(one.seeds)
         networks, by_seed = self.networks(one, other)
         return difference(one, other, networks=networks, by_seed=by_seed)
 
@@ -128,14 +132,14 @@ def run_columns(request: Request, learners: Sequence[str] | None = None) -> list
     for dataset, tasks in SETTINGS[scale]:
         varied = {"dataset": dataset, "tasks": tasks} if scale == "paper" else {}  # sec. 4.1: T says how task 0 is cut
         own = {**SETTING[scale], **varied, **request.setting}
-        if scale == "full":
-            results = [
-                result
-                for seed in request.seeds or SEEDS[scale]
-                for result in _with_own_networks(replace(request, seeds=[seed]), own, chosen, seed)
-            ]
-        else:
-            results = _rows(request, Setting(**own), chosen, SEEDS[scale])
+        seeds, rows = request.seeds or SEEDS[scale], list(chosen)
+        results: list[RunResult] = []
+        for part in [[seed] for seed in seeds] if scale == "full" or request.finished else [seeds]:
+            asked = replace(request, seeds=part)
+            setting = Setting(**{**own, "training_seed": part[0]} if scale == "full" else own)  # networks of its own
+            if request.finished:  # who lacks a seed gets none of the next ones: any two methods have seeds in common
+                rows = _finished(asked, setting, rows)
+            results += _rows(asked, setting, rows)
         name = f"{dataset}, T = {tasks}" if varied else f"{describe_sizes(results[0].history.task_sizes)} classes"
         columns.append(Column(name, [*results, *stopping(results)], published(dataset, tasks), by_seed=scale == "full"))
     return columns
@@ -155,24 +159,36 @@ def _rows_of(request: Request) -> list[str]:
     return list(dict.fromkeys([FINE_TUNED, *request.learners, *(name for name in METHODS if name not in left_out)]))
 
 
-def _rows(request: Request, setting: Setting, learners: Sequence[str], seeds: Sequence[int]) -> list[RunResult]:
-    """All learners, and GBM on a network trained with Heaviside."""
-    results = [run.result() for run in request.compare(setting, learners, seeds)]
+def _finished(request: Request, setting: Setting, learners: Sequence[str]) -> list[str]:
+    """Methods on frozen networks, fine-tuning, and what else has been run."""
+    [seed] = request.seeds or []
+    in_tasks, once = Prepared(setting), Prepared(_at_once(setting))
+
+    def missing(name: str) -> bool:
+        prepared = once if name == JOINT and request.scale == "full" else in_tasks
+        return find_run(prepared, Specification.parse(name), seed, request.output) is None
+
+    missed = [name for name in trained(learners) if name != FINE_TUNED and missing(name)]
+    return [name for name in learners if name not in missed]
+
+
+def _rows(request: Request, setting: Setting, learners: Sequence[str]) -> list[RunResult]:
+    """All learners, and GBM on a network trained with Heaviside; at full scale joint training of all at once."""
+    once = [name for name in learners if name == JOINT and request.scale == "full"]
+    seeds = request.seeds or []
+    results = [run.result() for run in request.compare(setting, [name for name in learners if name not in once], seeds)]
     for run in request.compare(replace(setting, binarizer="heaviside"), [ONE, EIGHT], seeds):
         one = run.result()
         results.append(RunResult(one.name + HEAVISIDE, one.seed, one.history))
+    if once:
+        results += [run.result() for run in request.compare(_at_once(setting), once, seeds)]
     return results
 
 
-def _with_own_networks(request: Request, own: Mapping[str, Any], learners: Sequence[str], seed: int) -> list[RunResult]:
-    """All rows of one seed, which is that of every network, too; joint training only of the last state."""
-    setting = Setting(**{**own, "training_seed": seed})
-    results = _rows(request, setting, [name for name in learners if name != JOINT], [seed])
-    if JOINT in learners:
-        n_classes = len(results[0].history.learning_order)
-        at_once = replace(setting, tasks=None, base=None, increment=None, sizes=[n_classes])
-        results += [run.result() for run in request.compare(at_once, [JOINT], [seed])]
-    return results
+def _at_once(setting: Setting) -> Setting:
+    """The same classes in a single task."""
+    n_classes = sum(len(task.classes) for task in setting.scenario())
+    return replace(setting, tasks=None, base=None, increment=None, sizes=[n_classes])
 
 
 def stopping(results: Sequence[RunResult]) -> list[RunResult]:

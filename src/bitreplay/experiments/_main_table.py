@@ -35,7 +35,7 @@ CURVES = {  # figure 4a: what a curve is called, and what it is
     **{name: name for name in ("FeTrIL", "PASS", "IL2A", "LUCIR", "EEIL", "iCaRL", "EWC", "LwF-MC", "TrainableGBM")},
     STOPPED: STOPPED,
 }
-NOT_RUN = "Not run, as --learners does not name them: "
+NOT_RUN = "Not run"  # how the remark on rows that are missing begins
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
         "20 classes, small images and networks, few epochs: the ranking may be compared with the paper, the numbers "
@@ -84,9 +84,14 @@ def main_table(request: Request, learners: Sequence[str] | None = None) -> Outco
 def _about_rows(request: Request, columns: Sequence[Column]) -> list[str]:
     """What must be known of the rows that there are, and which were not asked for."""
     rows, told = columns[0].methods, []
-    if request.learners is not None:
-        missing = [name for name in trained(METHODS) if name not in rows]
-        told = [f"{NOT_RUN}{', '.join(missing)}."] if missing else []
+    if missing := [name for name in trained(METHODS) if name not in rows]:
+        why = " yet" if request.learners is None else ", as --learners does not name them"
+        told = [f"{NOT_RUN}{why}: {', '.join(missing)}."] if request.finished or request.learners is not None else []
+    if fewer := _fewer_seeds(rows.values()):
+        told.append(
+            f"With fewer seeds than the others: {', '.join(fewer)}. Differences are over the seeds that two methods "
+            "share; averages are over those that a method has."
+        )
     if weighted := [name for name in CHOSEN.values() if name in rows]:
         told.append(
             f"{', '.join(weighted)}: with the loss weights that were chosen on held-out training samples of task 0 "
@@ -96,6 +101,13 @@ def _about_rows(request: Request, columns: Sequence[Column]) -> list[str]:
     if request.scale == "full" and JOINT in rows:
         told.append(f"{JOINT} is trained once, on all classes: it has a final accuracy only.")
     return told
+
+
+def _fewer_seeds(methods: Iterable[MethodRuns]) -> list[str]:
+    """Methods that have not been run with all seeds yet, and those that they have been run with."""
+    methods = list(methods)
+    most = max(len(method.seeds) for method in methods)
+    return [f"{method.name} ({', '.join(map(str, method.seeds))})" for method in methods if len(method.seeds) < most]
 
 
 def _over_stopping(column: Column) -> dict[str, Difference]:
