@@ -12,6 +12,7 @@ from bitreplay.cli import main
 from bitreplay.errors import InputError
 from bitreplay.evaluation import History, Provenance
 from bitreplay.experiments import EXPERIMENTS, ExperimentName, Measured, Outcome, Request, read_outcome
+from bitreplay.runs import Setting
 from tests.experiments.outcomes import an_experiment, outcome, request_of
 from tests.runs.problems import digits, save_network
 
@@ -252,6 +253,22 @@ def test_of_what_is_finished_the_table_is_made_by_name(calls, tmp_path, monkeypa
         with pytest.raises(InputError, match=f"{name} runs all of its learners; --finished goes with first"):
             reproduction.reproduce(name, output=tmp_path / "none", finished=True)
     assert not (tmp_path / "none").exists()
+
+
+def test_the_arithmetic_of_trainings_reaches_every_setting_and_is_named_in_the_command(calls, network, tmp_path):
+    command = ["reproduce", "all", "--precision", "bf16-mixed", "--output", str(tmp_path)]
+    assert main(command) == 0
+    [request] = calls["second"]
+    assert Setting(**request.setting).precision == "bf16-mixed"
+    found = read_outcome(tmp_path / "second" / "outcome.json")
+    assert found.command == "bitreplay reproduce second --scale cpu --precision bf16-mixed"
+    assert main(command) == 0
+    assert len(calls["second"]) == 1  # found again
+    reproduction.reproduce("all", output=tmp_path)
+    assert len(calls["second"]) == 2  # what was measured in another arithmetic does not stand for it
+    assert "precision" not in calls["second"][1].setting  # one option less in every command so far
+    with pytest.raises(InputError, match="--precision bf16-mixed is how networks are trained; with --network none is"):
+        reproduction.reproduce("first", scale="full", output=tmp_path, network=network, precision="bf16-mixed")
 
 
 @pytest.mark.parametrize(

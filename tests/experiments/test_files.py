@@ -10,7 +10,7 @@ import pytest
 
 from bitreplay.errors import FileFormatError
 from bitreplay.evaluation import Provenance
-from bitreplay.experiments import read_outcome, write_outcome
+from bitreplay.experiments import Request, read_outcome, write_outcome
 from bitreplay.experiments._files import OUTCOME
 from bitreplay.experiments._verdict import Verdict
 from bitreplay.runs import RunFolder
@@ -18,12 +18,13 @@ from bitreplay.runs._folder import HISTORY, write_config
 from tests.experiments.histories import history
 from tests.experiments.outcomes import ROWS, an_experiment, drawing, outcome, table
 
-WANTED = {"scale": "cpu", "seeds": [0, 1], "seconds": 12.34}
+SECONDS = 12.34
+REQUEST = Request("cpu", Path("runs"), [0, 1])
 
 
 def test_what_is_written_is_read(tmp_path):
     made, about = outcome(), an_experiment()
-    written = write_outcome(tmp_path / "one", "table-9", about, made, **WANTED)
+    written = write_outcome(tmp_path / "one", "table-9", about, made, REQUEST, SECONDS)
     found = read_outcome(tmp_path / "one" / OUTCOME)
     assert found == written
     assert (found.name, found.title, found.shows) == ("table-9", about.title, about.shows)
@@ -42,7 +43,9 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_the_command_without_seeds(tmp_path):
-    found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **{**WANTED, "seeds": None})
+    found = write_outcome(
+        tmp_path, "table-9", an_experiment(), outcome(drawings=[]), replace(REQUEST, seeds=None), SECONDS
+    )
     assert found.command == "bitreplay reproduce table-9 --scale cpu"
     assert found.seeds is None
 
@@ -53,7 +56,8 @@ def test_csv_holds_the_table_unrounded(tmp_path):
         "table-9",
         an_experiment(),
         outcome(tables=[table(), table([['a, "b"\nc', 1, 0.5, 2, 3.0]], "more")]),
-        **WANTED,
+        REQUEST,
+        SECONDS,
     )
     head, *rows = csv.reader(io.StringIO((tmp_path / "numbers.csv").read_text(encoding="utf-8")))
     assert head == table().columns
@@ -64,16 +68,16 @@ def test_csv_holds_the_table_unrounded(tmp_path):
 
 
 def test_figures_are_svg_and_png(tmp_path):
-    found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(), **WANTED)
+    found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(), REQUEST, SECONDS)
     assert found.svg("curve").rstrip().endswith("</svg>")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_folder_is_complete_only_with_its_json(tmp_path):
-    write_outcome(tmp_path, "table-9", an_experiment(), outcome(), **WANTED)
+    write_outcome(tmp_path, "table-9", an_experiment(), outcome(), REQUEST, SECONDS)
     broken = replace(drawing(), figure=None)  # cannot be drawn: the second writing stops half-way
     with pytest.raises(AttributeError):
-        write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[broken]), **WANTED)
+        write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[broken]), REQUEST, SECONDS)
     assert not (tmp_path / OUTCOME).exists()
 
 
@@ -94,7 +98,7 @@ LATER = Provenance("0.1.8", "2025-03-04", "a small machine", 23.0)
 
 def test_an_outcome_says_who_made_its_runs_and_not_who_read_them(tmp_path):
     runs = runs_of(tmp_path, EARLIER, LATER)
-    found = write_outcome(tmp_path / "one", "table-9", an_experiment(), outcome(), **{**WANTED, "runs": runs})
+    found = write_outcome(tmp_path / "one", "table-9", an_experiment(), outcome(), replace(REQUEST, runs=runs), SECONDS)
     assert found.version == "0.1.7, 0.1.8"
     assert found.date == "2025-03-01 to 2025-03-04"
     assert found.machine == "a large machine; a small machine"
@@ -106,19 +110,21 @@ def test_what_runs_took_is_part_of_the_duration_and_counts_once(tmp_path):
     again = replace(first, config={**first.config, "seed": 1})  # nothing is random in it: it stands for another seed
     twice = RunFolder.read(first.path)  # and it is read for two tables of one experiment
     for runs in ([first, second], [first, again, second], [first, second, twice]):
-        found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **{**WANTED, "runs": runs})
+        found = write_outcome(
+            tmp_path, "table-9", an_experiment(), outcome(drawings=[]), replace(REQUEST, runs=runs), SECONDS
+        )
         assert found.seconds == pytest.approx(100 + 23 + 12.3)
 
 
 def test_an_outcome_without_runs_was_made_here_and_today(tmp_path):
-    found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **WANTED)
+    found = write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), REQUEST, SECONDS)
     now = Provenance.now()
     assert (found.version, found.date, found.machine) == (now.version, now.date, now.machine)
 
 
 @pytest.mark.parametrize("holds", [True, False, None])
 def test_outcomes_of_the_first_version_are_read(tmp_path, holds):
-    write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **WANTED)
+    write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), REQUEST, SECONDS)
     content = json.loads((tmp_path / OUTCOME).read_text(encoding="utf-8"))
     content["claims"] = [{"paper": "K = 8 > K = 1", "measured": "+1.2 points", "holds": holds}]
     (tmp_path / OUTCOME).write_text(json.dumps(content), encoding="utf-8")
@@ -129,7 +135,7 @@ def test_outcomes_of_the_first_version_are_read(tmp_path, holds):
 
 @pytest.mark.parametrize("damage", ["truncated", "no tables", "a list", "wrong rows", "no p", "not text"])
 def test_damaged_files_are_named(tmp_path, damage):
-    write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), **WANTED)
+    write_outcome(tmp_path, "table-9", an_experiment(), outcome(drawings=[]), REQUEST, SECONDS)
     path = tmp_path / OUTCOME
     content = json.loads(path.read_text(encoding="utf-8"))
     if damage == "truncated":

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bitreplay.experiments import Measured, write_outcome
+from bitreplay.experiments import Measured, Request, write_outcome
 from bitreplay.experiments._page import MANY, experiments_page
 from tests.experiments.outcomes import an_experiment, outcome, table
 
@@ -46,9 +46,11 @@ class Page(HTMLParser):
 def measured(tmp_path_factory) -> list[Measured]:
     many = table([[f"row {i}", i, i / 100, i, float(i)] for i in range(MANY + 1)], "many")
     parts = {"table-8": {}, "table-9": {"tables": [table(), many]}}
-    wanted = {"scale": "cpu", "seeds": None, "seconds": 75.0}
+    request = Request("cpu", tmp_path_factory.mktemp("runs"))
     return [
-        write_outcome(tmp_path_factory.mktemp(name), name, an_experiment(f"Title of {name}"), outcome(**own), **wanted)
+        write_outcome(
+            tmp_path_factory.mktemp(name), name, an_experiment(f"Title of {name}"), outcome(**own), request, 75.0
+        )
         for name, own in parts.items()
     ]
 

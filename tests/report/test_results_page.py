@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bitreplay.evaluation import Provenance, RunResult
-from bitreplay.experiments import Outcome, read_outcome, write_outcome
+from bitreplay.experiments import Outcome, Request, read_outcome, write_outcome
 from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._main_table import NOT_RUN
 from bitreplay.experiments._methods_table import methods_table
@@ -47,8 +47,8 @@ def write_results(folder: Path, version: str) -> None:
     runs = [made_by(run, made.version, made.date, made.machine, made.seconds) for run in comparison((0, 1))]
     compared, measured = folder / "comparisons" / "c.json", folder / "experiments" / "table-2.json"
     write_summary(runs, compared, {"dataset": "digits"}, ["compare", "--dataset", "digits"])
-    wanted = {"scale": "cpu", "seeds": None, "seconds": 1.0}
-    one = write_outcome(folder / "table-2", "table-2", an_experiment(), outcome(drawings=[]), **wanted)
+    request = Request("cpu", folder)
+    one = write_outcome(folder / "table-2", "table-2", an_experiment(), outcome(drawings=[]), request, 1.0)
     content = json.loads((one.folder / "outcome.json").read_text(encoding="utf-8"))
     content |= {"version": made.version, "date": made.date, "machine": made.machine}
     if version == "0.1.0":
@@ -121,8 +121,8 @@ def test_table_1_at_full_scale_has_a_table_of_its_own(script, tmp_path):
     runs = [RunResult(name, seed, one) for seed, one in tuned for name in ("FullFineTuning", STOPPED)]
     runs += [RunResult("FullJoint", 0, method("FullJoint", 0.9).histories[0])]
     table = methods_table(runs, "methods-0", "", None, {"FullFineTuning": Difference([0.03, 0.05])})
-    wanted = {"scale": "full", "seeds": [0, 1], "seconds": 1.0}
-    one = write_outcome(tmp_path / "made", "table-1", an_experiment(), Outcome([table]), **wanted)
+    request = Request("full", tmp_path, [0, 1])
+    one = write_outcome(tmp_path / "made", "table-1", an_experiment(), Outcome([table]), request, 1.0)
     (tmp_path / "experiments" / "full").mkdir(parents=True)
     (one.folder / "outcome.json").rename(tmp_path / "experiments" / "full" / "table-1.json")
     script.main()

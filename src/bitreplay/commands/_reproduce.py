@@ -36,8 +36,8 @@ from bitreplay.experiments import (
     write_outcome,
 )
 from bitreplay.learners import LEARNERS
-from bitreplay.runs import RunFolder, Specification, content_hash
-from bitreplay.training import NETWORK
+from bitreplay.runs import RunFolder, Setting, Specification, content_hash
+from bitreplay.training import NETWORK, Precision
 
 WIDEST = 1000  # characters of a table
 
@@ -49,6 +49,7 @@ def reproduce(
     output: Path = Path("reproductions"),
     seeds: Integers | None = None,
     network: Path | None = None,
+    precision: Precision = Setting.precision,
     learners: list[str] | None = None,
     finished: bool = False,
     n_jobs: int = 1,
@@ -75,6 +76,9 @@ def reproduce(
     network : Path, optional
         At scale full or paper, a folder written by `bitreplay train` whose network stands for that of the experiments.
         Nothing is trained then, and what needs other networks is left out.
+    precision : {"32-true", "bf16-mixed"}
+        Arithmetic of all trainings: bf16-mixed is faster on a GPU, and on CPUs with instructions for bfloat16. Networks
+        and runs of the one are not those of the other.
     learners : list of str, optional
         For table-1: of the methods that train the whole network, which takes most of its time, only these, besides
         fine-tuning. Options go after a colon: `--learners PASS PASS:prototype_weight=1`. The outcome takes the place
@@ -111,12 +115,15 @@ def reproduce(
         raise InputError("--network stands for the paper's network: it needs --scale full (or paper)")
     if network is not None and not (network / NETWORK).is_file():
         raise InputError(f"--network must be a folder written by `bitreplay train`; {network} has no {NETWORK}")
+    if network is not None and precision != Setting.precision:
+        raise InputError(f"--precision {precision} is how networks are trained; with --network none is")
     request = Request(
         scale,
         output / "runs",
         seeds,
         n_jobs,
         download,
+        setting={} if precision == Setting.precision else {"precision": precision},
         on_run=show,
         network=network,
         learners=_chosen(experiment, learners),
@@ -189,19 +196,7 @@ def _measure(name: str, request: Request, folder: Path, console: Console) -> Mea
     tables = [*outcome.tables, *networks_table(request, [*chosen.networks, *chosen.optional_networks])]
     outcome = replace(outcome, tables=tables, remarks=[*about_network(request), *outcome.remarks])
     seconds = time.monotonic() - begun - sum(request.waited)  # runs say themselves how long they took
-    one = write_outcome(
-        folder,
-        name,
-        chosen,
-        outcome,
-        scale=request.scale,
-        seeds=request.seeds,
-        seconds=seconds,
-        runs=request.runs,
-        network=request.network,
-        learners=request.learners,
-        finished=request.finished,
-    )
+    one = write_outcome(folder, name, chosen, outcome, request, seconds)
     for table in one.tables:
         if len(table.rows) <= MANY:
             _print_table(console, table.title, table.columns, table.shown())
@@ -237,6 +232,5 @@ def _found(path: Path, request: Request) -> Measured | None:
     if not path.exists():
         return None
     found = read_outcome(path)
-    asked = command_of(found.name, request.scale, request.seeds, request.network, request.learners)
     network = "" if request.network is None else content_hash(request.network)  # another may have the same name
-    return found if found.command == asked and found.network in ("", network) else None
+    return found if found.command == command_of(found.name, request) and found.network in ("", network) else None

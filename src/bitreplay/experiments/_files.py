@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from bitreplay._pages.files import png, svg
 from bitreplay._pages.numbers import csv_text
 from bitreplay.errors import FileFormatError
 from bitreplay.evaluation import History, Provenance, made_in_words
-from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Table
+from bitreplay.experiments._experiment import Cell, Claim, Experiment, Outcome, Request, Table
 from bitreplay.experiments._verdict import Verdict
-from bitreplay.runs import RunFolder, content_hash
+from bitreplay.runs import content_hash
 
 OUTCOME = "outcome.json"
 
@@ -51,23 +51,12 @@ class Measured:
 
 
 def write_outcome(
-    folder: Path,
-    name: str,
-    experiment: Experiment,
-    outcome: Outcome,
-    *,
-    scale: str,
-    seeds: Sequence[int] | None,
-    seconds: float,
-    runs: Iterable[RunFolder] = (),
-    network: Path | None = None,
-    learners: Sequence[str] | None = None,
-    finished: bool = False,
+    folder: Path, name: str, experiment: Experiment, outcome: Outcome, request: Request, seconds: float
 ) -> Measured:
     """Write all results; the JSON file last, so that a folder that has one is complete.
 
-    Date and version come from the runs themselves: an outcome read from last week's runs carries last week's date.
-    `seconds` is the time the experiment itself took, without those runs.
+    Date and version come from the request's runs themselves: an outcome read from last week's runs carries last week's
+    date. `seconds` is the time the experiment itself took, without those runs.
 
     Examples
     --------
@@ -75,7 +64,7 @@ def write_outcome(
     >>> outcome = Outcome([Table("sizes", "Prototypes", ["K", "final"], [[1, 0.62], [8, 0.66]], percent=["final"])])
     >>> experiment = Experiment("Prototypes", "Do more of them help?", {"cpu": "a second"}, lambda request: outcome)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, scale="cpu", seeds=[0], seconds=1)
+    ...     measured = write_outcome(Path(folder), "sizes", experiment, outcome, Request("cpu", Path(), [0]), seconds=1)
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['outcome.json', 'sizes.csv']
     >>> measured.command, measured.tables[0].shown()
@@ -88,45 +77,39 @@ def write_outcome(
     for drawing in outcome.drawings:
         write_text(folder / f"{drawing.name}.svg", svg(drawing.figure))
         write_bytes(folder / f"{drawing.name}.png", png(drawing.figure))
-    histories = {run.path: run.history for run in runs if run.history is not None}.values()
+    histories = {run.path: run.history for run in request.runs if run.history is not None}.values()
     content = {
         "name": name,
         "title": experiment.title,
         "shows": experiment.shows,
-        "scale": scale,
-        "seeds": None if seeds is None else list(seeds),
-        "command": command_of(name, scale, seeds, network, learners, finished),
+        "scale": request.scale,
+        "seeds": None if request.seeds is None else list(request.seeds),
+        "command": command_of(name, request),
         **_made(list(histories), seconds),
         "tables": [_rounded(asdict(table)) for table in outcome.tables],
         "drawings": {drawing.name: drawing.words for drawing in outcome.drawings},
         "claims": [asdict(claim) for claim in outcome.claims],
         "remarks": list(outcome.remarks),
-        **({} if network is None else {"network": content_hash(network)}),
+        **({} if request.network is None else {"network": content_hash(request.network)}),
     }
     write_text(folder / OUTCOME, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     return read_outcome(folder / OUTCOME)
 
 
-def command_of(
-    name: str,
-    scale: str,
-    seeds: Sequence[int] | None,
-    network: Path | None = None,
-    learners: Sequence[str] | None = None,
-    finished: bool = False,
-) -> str:
+def command_of(name: str, request: Request) -> str:
     """The command that makes an outcome; a network given is named by its folder, wherever that is.
 
     Examples
     --------
-    >>> command_of("table-4", "full", [0, 1], Path("networks/b50"))
+    >>> command_of("table-4", Request("full", Path("runs"), [0, 1], network=Path("networks/b50")))
     'bitreplay reproduce table-4 --scale full --network b50 --seeds 0 1'
     """
-    words = ["bitreplay", "reproduce", name, "--scale", scale]
-    words += [] if network is None else ["--network", network.resolve().name]
-    words += ["--learners", *learners] if learners else []
-    words += ["--finished"] if finished else []
-    return " ".join([*words, *(["--seeds", *map(str, seeds)] if seeds else [])])
+    words = ["bitreplay", "reproduce", name, "--scale", request.scale]
+    words += [] if request.network is None else ["--network", request.network.resolve().name]
+    words += [word for option, value in request.setting.items() for word in (f"--{option}", str(value))]
+    words += ["--learners", *request.learners] if request.learners else []
+    words += ["--finished"] if request.finished else []
+    return " ".join([*words, *(["--seeds", *map(str, request.seeds)] if request.seeds else [])])
 
 
 def read_outcome(path: Path) -> Measured:
