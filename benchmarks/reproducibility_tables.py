@@ -11,7 +11,7 @@ from bitreplay._pages.methods import MeanAndSpread as Value
 from bitreplay._pages.numbers import bits
 from bitreplay._pages.numbers import percent as in_percent
 from bitreplay.experiments import Measured
-from bitreplay.experiments._main_table import NOT_RUN
+from bitreplay.experiments._main_table import FEWER_SEEDS, NOT_RUN
 from bitreplay.experiments._published import published
 from bitreplay.experiments._stopped import STOPPED
 
@@ -58,7 +58,7 @@ def full_table(one: Measured) -> list[str]:
         lines.append(line([f"**{row[0]}**" if row[0] == STOPPED else row[0], *values]))
     many = "1 seed" if seeds == {"1"} else f"{' or '.join(sorted(seeds))} seeds"
     lines += ["", f"{many}; {one.machine}; bitreplay {one.version}; {one.date}; `{one.command}`."]
-    return [*lines, *(f"\n{remark}" for remark in one.remarks if remark.startswith(NOT_RUN))]
+    return [*lines, *(f"\n{remark}" for remark in one.remarks if remark.startswith((NOT_RUN, FEWER_SEEDS)))]
 
 
 def spread(value: str, error: str) -> str:

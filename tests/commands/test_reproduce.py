@@ -243,11 +243,12 @@ def test_learners_that_are_chosen_are_named_in_the_command(calls, tmp_path, monk
     assert found.command == "bitreplay reproduce first --scale cpu --learners PASS EWC:strength=5 --seeds 0"
 
 
-def test_of_what_is_finished_the_table_is_made_by_name(calls, tmp_path, monkeypatch):
+def test_of_what_is_finished_the_table_is_made_by_name(calls, tmp_path, monkeypatch, capsys):
     made = {**reproduction.EXPERIMENTS, "first": replace(reproduction.EXPERIMENTS["first"], takes_learners=True)}
     monkeypatch.setattr(reproduction, "EXPERIMENTS", made)
     reproduction.reproduce("first", output=tmp_path, finished=True)
     assert [request.finished for request in calls["first"]] == [True]
+    assert "This takes" not in capsys.readouterr().out
     assert read_outcome(tmp_path / "first" / "outcome.json").command.endswith("first --scale cpu --finished")
     for name in ("second", "all"):
         with pytest.raises(InputError, match=f"{name} runs all of its learners; --finished goes with first"):
@@ -255,9 +256,14 @@ def test_of_what_is_finished_the_table_is_made_by_name(calls, tmp_path, monkeypa
     assert not (tmp_path / "none").exists()
 
 
-def test_the_arithmetic_of_trainings_reaches_every_setting_and_is_named_in_the_command(calls, network, tmp_path):
+def test_the_arithmetic_of_trainings_reaches_every_setting_and_is_named_in_the_command(
+    calls, network, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(reproduction.EXPERIMENTS, "second", replace(reproduction.EXPERIMENTS["second"], networks=({},)))
     command = ["reproduce", "all", "--precision", "bf16-mixed", "--output", str(tmp_path)]
     assert main(command) == 0
+    assert not calls["first"]  # trains nothing
+    assert "first trains no networks that its methods stand on: it goes without --precision" in capsys.readouterr().out
     [request] = calls["second"]
     assert Setting(**request.setting).precision == "bf16-mixed"
     found = read_outcome(tmp_path / "second" / "outcome.json")

@@ -1,17 +1,20 @@
 """Table 1: methods of every family, and verdicts that follow from their numbers."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from bitreplay import metrics
 from bitreplay.evaluation import RunResult
-from bitreplay.experiments import _main_runs, _retraining
+from bitreplay.experiments import Request, _main_runs, _retraining
 from bitreplay.experiments._main_runs import METHODS, Column
 from bitreplay.experiments._main_table import (
     CURVES,
     FAMILIES,
+    _about_rows,
     _ahead,
+    _all_columns,
     _claims,
     _curves,
     _published_order,
@@ -104,9 +107,41 @@ def test_what_is_finished_stands_in_the_table_with_the_seeds_that_it_has(small_r
     [first] = [run.history for run in runs[: len(methods)] if run.name == "FullFineTuning"]
     assert rows["LUCIR"]["over stopping"] == pytest.approx(average["LUCIR"] - metrics.average(stopped(first)))
     [missing, fewer] = [remark for remark in outcome.remarks if remark.startswith(("Not run", "With fewer"))]
-    assert missing.startswith("Not run yet: ")
+    assert missing.startswith("Not run yet with the first seed: ")
     assert {"EWC", "PASS"} <= set(missing.removesuffix(".").partition(": ")[2].split(", "))
     assert fewer.startswith("With fewer seeds than the others: LUCIR (0), FullJoint (0). ")
+
+
+def test_a_seed_that_has_not_begun_is_left_out_of_what_is_finished(small_request, monkeypatch):
+    monkeypatch.setattr(_main_runs, "METHODS", ("FullFineTuning", "LUCIR", "EWC", "FeTrIL", ONE, EIGHT, "FineTuning"))
+    small = small_request(seeds=(0, 1), tasks=1, classes=None, base=None, increment=None, training={"epochs": 1})
+    runs = []
+    outcome = main_table(replace(small, learners=["LUCIR"], finished=True, on_run=runs.append))
+    assert {run.config["seed"] for run in runs} == {0}
+    assert {row[1] for row in outcome.tables[1].rows} == {1}
+    missing = [remark.partition(": ")[::2] for remark in outcome.remarks if remark.startswith("Not run")]
+    assert [why for why, _ in missing] == [
+        "Not run, as --learners does not name them",
+        "Not run yet with the first seed",
+    ]
+    assert "EWC" in missing[0][1]
+    assert missing[1][1] == "LUCIR."
+
+
+def test_columns_in_which_other_methods_are_finished_stand_in_one_table():
+    one, other = (replace(column(), name=name) for name in ("cifar100, T = 5", "cifar100, T = 10"))
+    here, there = (
+        [each for each in whole.results if each.name != name] for whole, name in ((one, "IL2A"), (other, "EWC"))
+    )
+    columns = [replace(one, results=here), replace(other, results=there)]
+    rows = {row[0]: row[1::2] for row in _all_columns(columns).rows}
+    assert rows["EWC"] == [pytest.approx(REACHED["EWC"]), None]
+    assert rows["IL2A"] == [None, pytest.approx(REACHED["IL2A"])]
+    assert rows["LUCIR"] == [pytest.approx(REACHED["LUCIR"])] * 2
+    told = _about_rows(Request("paper", Path("runs"), finished=True), columns)
+    assert [remark.partition(", T")[2] for remark in told if "IL2A" in remark] == [
+        " = 5: FullJoint, iCaRL:output=nme, EWC:outputs=all, IL2A, TrainableGBM."
+    ]
 
 
 def test_chosen_weights_stand_for_their_method_where_they_were_run(monkeypatch):
@@ -196,6 +231,17 @@ def test_the_best_of_several_may_be_the_best_by_chance():
     assert behind.positive is False
     ahead = one.difference(one.method("FeTrIL"), one.method("LUCIR")).verdict
     assert behind.p == pytest.approx(2 * ahead.p, rel=1e-6, abs=0)
+
+
+def test_an_average_over_more_seeds_does_not_turn_a_verdict_about_those_that_two_share():
+    def runs(name: str, *values: float) -> list[RunResult]:
+        return [RunResult(name, seed, history([value], learner=name)) for seed, value in enumerate(values)]
+
+    others = [one for one in column().results if one.name not in ("LUCIR", "EWC")]
+    one = replace(column(), results=[*others, *runs("LUCIR", 0.50, 0.44), *runs("EWC", 0.475)])
+    assert _main_runs.average(one.method("LUCIR")) < _main_runs.average(one.method("EWC"))
+    assert one.difference(one.method("LUCIR"), one.method("EWC")).mean == pytest.approx(0.025)
+    assert _ahead(one, ["LUCIR"], ["EWC"]).holds is None
 
 
 def test_chosen_weights_may_have_been_run_alone(monkeypatch):

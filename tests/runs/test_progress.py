@@ -5,9 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from torch.nn.functional import cross_entropy
 
 from bitreplay._floor.container import read_file, write_file
+from bitreplay.learners import TrainingContext
+from bitreplay.learners.finetuned._learner import FineTunedLearner, Images, Labels
+from bitreplay.learners.finetuned._network import GrowingNetwork
 from bitreplay.learners.finetuned._progress import EpochCheckpoint
 from bitreplay.runs import RunFolder, Setting, Specification, run_learner
 from tests.runs.problems import SIZES
@@ -75,6 +80,76 @@ def test_a_resumed_task_took_as_long_as_both_parts(tmp_path: Path, monkeypatch: 
     assert resumed.history is not None
     assert 1_000 < resumed.history.seconds[0] < 1_500
     assert resumed.history.seconds[1] < 500
+
+
+def test_a_task_that_is_interrupted_twice_took_as_long_as_all_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = Interrupted(monkeypatch)
+    for last in (1, 1):
+        assert runs.run("PASS", tmp_path, last) is None
+        [path] = tmp_path.glob("*/progress/*.safetensors")
+        content, tensors = read_file(path)
+        [row] = content["rows"]
+        write_file(path, "training", {**content, "rows": [{"seconds": row["seconds"] + 1_000.0}]}, tensors)
+    resumed = runs.run("PASS", tmp_path)
+    assert resumed is not None
+    assert resumed.history is not None
+    assert 2_000 < resumed.history.seconds[0] < 2_500
+
+
+def test_trainings_of_a_task_that_do_not_say_their_phase_are_told_apart(tmp_path: Path) -> None:
+    task = SETTING.scenario()[0]
+    twice, kept = Twice(epochs=2), Twice(epochs=2)
+    kept.keep_progress_in(tmp_path / "progress", 0)
+    for learner in (twice, kept):
+        learner.use(TrainingContext("small_cnn", {"width": 4}, device="cpu"))
+        learner.learn(task)
+    assert len(list((tmp_path / "progress").iterdir())) == 2
+    ours, theirs = kept.state_dict(), twice.state_dict()
+    assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+
+
+class Twice(FineTunedLearner):
+    """Trains twice for every task, more slowly the second time."""
+
+    name = "Twice"
+
+    def _train(self, network: GrowingNetwork, old: GrowingNetwork | None, images: Images, targets: Labels) -> None:
+        for slower in (1.0, 0.1):
+            self._fit(
+                network,
+                images,
+                targets,
+                lambda batch: cross_entropy(network(batch.pixels), batch.targets),
+                slower=slower,
+            )
+
+
+def test_what_another_process_left_of_a_finished_run_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Interrupted(monkeypatch)
+    run = runs.run("PASS", tmp_path)
+    assert run is not None
+    (run.path / "progress").mkdir()
+    again = runs.run("PASS", tmp_path)
+    assert again is not None
+    assert runs.epochs == 0
+    assert not (run.path / "progress").exists()
+
+
+def test_a_checkpoint_of_another_network_is_said_and_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = Interrupted(monkeypatch)
+    undisturbed = runs.run("PASS", tmp_path / "undisturbed")
+    assert runs.run("PASS", tmp_path / "runs", 2) is None
+    [path] = tmp_path.glob("runs/*/progress/*.safetensors")
+    content, tensors = read_file(path)
+    name = next(name for name in tensors if name.endswith("weight"))
+    write_file(path, "training", content, {**tensors, name: tensors[name][:1]})
+    with pytest.warns(UserWarning, match="the training begins again: .* holds another network"):
+        resumed = runs.run("PASS", tmp_path / "runs")
+    assert undisturbed is not None
+    assert resumed is not None
+    assert resumed.history == undisturbed.history
 
 
 def test_a_damaged_checkpoint_is_said_and_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

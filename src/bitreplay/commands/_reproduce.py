@@ -77,15 +77,17 @@ def reproduce(
         At scale full or paper, a folder written by `bitreplay train` whose network stands for that of the experiments.
         Nothing is trained then, and what needs other networks is left out.
     precision : {"32-true", "bf16-mixed"}
-        Arithmetic of all trainings: bf16-mixed is faster on a GPU, and on CPUs with instructions for bfloat16. Networks
-        and runs of the one are not those of the other.
+        Arithmetic in which the networks that methods stand on are trained: bf16-mixed is faster on a GPU, and on CPUs
+        with instructions for bfloat16. Networks and runs of the one are not those of the other. Refused for table-1,
+        whose methods train in 32-true, and where nothing is trained.
     learners : list of str, optional
         For table-1: of the methods that train the whole network, which takes most of its time, only these, besides
         fine-tuning. Options go after a colon: `--learners PASS PASS:prototype_weight=1`. The outcome takes the place
         of one with all of them; the runs stay.
     finished : bool
         For table-1: of the methods that train the whole network, only those whose runs are finished in `output`,
-        besides fine-tuning, and each with the seeds that it has: to look at the table before all of it has been run.
+        besides fine-tuning, and each with its seeds from the first on: to look at the table before all of it has been
+        run. The outcome takes the place of a whole one; the runs stay.
     n_jobs : int
         Processes on this machine; -1 means one per core.
     download : bool
@@ -185,7 +187,11 @@ def _measure(name: str, request: Request, folder: Path, console: Console) -> Mea
     chosen, request = EXPERIMENTS[name], replace(request, runs=[], waited=[])
     if request.network is not None and not chosen.networks:
         raise InputError(f"{name} has networks of its own, or pretrained ones: --network cannot stand for them")
-    console.print(f"{chosen.title}\nThis takes about {chosen.duration.get(request.scale, 'as long as its runs')}.")
+    if "precision" in request.setting and not chosen.networks:
+        raise InputError(f"{name} trains no networks that its methods stand on: it goes without --precision")
+    console.print(chosen.title)
+    if not request.finished:
+        console.print(f"This takes about {chosen.duration.get(request.scale, 'as long as its runs')}.")
     if request.scale == "full" and (training := missing_seconds(request, chosen.networks)):
         console.print(
             f"Of its networks, {len(training)} phases of training are missing: about {duration(sum(training))} on this "

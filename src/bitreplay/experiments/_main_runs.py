@@ -128,7 +128,7 @@ def average(method: MethodRuns) -> float:
 def run_columns(request: Request, learners: Sequence[str] | None = None) -> list[Column]:
     """Run all columns of a scale, or only `learners` in them."""
     scale, columns = request.scale, []
-    chosen = learners or _rows_of(request)
+    chosen = learners or rows_of(request)
     for dataset, tasks in SETTINGS[scale]:
         varied = {"dataset": dataset, "tasks": tasks} if scale == "paper" else {}  # sec. 4.1: T says how task 0 is cut
         own = {**SETTING[scale], **varied, **request.setting}
@@ -138,6 +138,8 @@ def run_columns(request: Request, learners: Sequence[str] | None = None) -> list
             asked = replace(request, seeds=part)
             setting = Setting(**{**own, "training_seed": part[0]} if scale == "full" else own)  # networks of its own
             if request.finished:  # who lacks a seed gets none of the next ones: any two methods have seeds in common
+                if results and not _is_finished(asked, setting, FINE_TUNED):
+                    break  # not even its networks may be there
                 rows = _finished(asked, setting, rows)
             results += _rows(asked, setting, rows)
         name = f"{dataset}, T = {tasks}" if varied else f"{describe_sizes(results[0].history.task_sizes)} classes"
@@ -151,7 +153,7 @@ def trained(methods: Iterable[str]) -> list[str]:
     return [method for method in methods if Specification.parse(method).name not in frozen]
 
 
-def _rows_of(request: Request) -> list[str]:
+def rows_of(request: Request) -> list[str]:
     """All rows or, of the methods that train the whole network, fine-tuning and those asked for."""
     if request.learners is None:
         return [*METHODS, *(CHOSEN.values() if request.scale == "full" else ())]
@@ -161,15 +163,15 @@ def _rows_of(request: Request) -> list[str]:
 
 def _finished(request: Request, setting: Setting, learners: Sequence[str]) -> list[str]:
     """Methods on frozen networks, fine-tuning, and what else has been run."""
-    [seed] = request.seeds or []
-    in_tasks, once = Prepared(setting), Prepared(_at_once(setting))
-
-    def missing(name: str) -> bool:
-        prepared = once if name == JOINT and request.scale == "full" else in_tasks
-        return find_run(prepared, Specification.parse(name), seed, request.output) is None
-
-    missed = [name for name in trained(learners) if name != FINE_TUNED and missing(name)]
+    missed = [name for name in trained(learners) if name != FINE_TUNED and not _is_finished(request, setting, name)]
     return [name for name in learners if name not in missed]
+
+
+def _is_finished(request: Request, setting: Setting, name: str) -> bool:
+    """Whether a method has been run with the one seed of a request."""
+    [seed] = request.seeds or []
+    prepared = Prepared(_at_once(setting) if name == JOINT and request.scale == "full" else setting)
+    return find_run(prepared, Specification.parse(name), seed, request.output) is not None
 
 
 def _rows(request: Request, setting: Setting, learners: Sequence[str]) -> list[RunResult]:

@@ -15,7 +15,7 @@ from bitreplay._pages.numbers import points
 from bitreplay.experiments._difference import Difference
 from bitreplay.experiments._experiment import Cell, Claim, Drawing, Experiment, Outcome, Request, Scale, Table
 from bitreplay.experiments._loss_weights import CHOSEN
-from bitreplay.experiments._main_runs import FINE_TUNED, JOINT, METHODS, Column, average, run_columns, trained
+from bitreplay.experiments._main_runs import FINE_TUNED, JOINT, METHODS, Column, average, rows_of, run_columns, trained
 from bitreplay.experiments._methods_table import curves_table, methods_table
 from bitreplay.experiments._published import EIGHT, HEAVISIDE, ONE, PUBLISHED
 from bitreplay.experiments._stopped import STOPPED
@@ -35,7 +35,8 @@ CURVES = {  # figure 4a: what a curve is called, and what it is
     **{name: name for name in ("FeTrIL", "PASS", "IL2A", "LUCIR", "EEIL", "iCaRL", "EWC", "LwF-MC", "TrainableGBM")},
     STOPPED: STOPPED,
 }
-NOT_RUN = "Not run"  # how the remark on rows that are missing begins
+# How remarks begin on rows that are missing, and on those that are there in part.
+NOT_RUN, FEWER_SEEDS = "Not run", "With fewer seeds than the others"
 REMARKS: dict[Scale, tuple[str, ...]] = {
     "cpu": (
         "20 classes, small images and networks, few epochs: the ranking may be compared with the paper, the numbers "
@@ -83,15 +84,21 @@ def main_table(request: Request, learners: Sequence[str] | None = None) -> Outco
 
 def _about_rows(request: Request, columns: Sequence[Column]) -> list[str]:
     """What must be known of the rows that there are, and which were not asked for."""
-    rows, told = columns[0].methods, []
-    if missing := [name for name in trained(METHODS) if name not in rows]:
-        why = " yet" if request.learners is None else ", as --learners does not name them"
-        told = [f"{NOT_RUN}{why}: {', '.join(missing)}."] if request.finished or request.learners is not None else []
-    if fewer := _fewer_seeds(rows.values()):
-        told.append(
-            f"With fewer seeds than the others: {', '.join(fewer)}. Differences are over the seeds that two methods "
-            "share; averages are over those that a method has."
-        )
+    told, asked = [], METHODS if request.learners is None else rows_of(request)
+    for column in columns:
+        where = f"{column.name}: " if len(columns) > 1 else ""
+        missing = [name for name in trained(METHODS) if name not in column.methods]
+        unnamed, unfinished = ([name for name in missing if (name in asked) is named] for named in (False, True))
+        if unnamed:
+            told.append(f"{NOT_RUN}, as --learners does not name them: {where}{', '.join(unnamed)}.")
+        if unfinished and request.finished:
+            told.append(f"{NOT_RUN} yet with the first seed: {where}{', '.join(unfinished)}.")
+        if fewer := _fewer_seeds(column.methods.values()):
+            told.append(
+                f"{FEWER_SEEDS}: {where}{', '.join(fewer)}. Differences are over the seeds that two methods share; "
+                "averages are over those that a method has."
+            )
+    rows = {name for column in columns for name in column.methods}
     if weighted := [name for name in CHOSEN.values() if name in rows]:
         told.append(
             f"{', '.join(weighted)}: with the loss weights that were chosen on held-out training samples of task 0 "
@@ -141,10 +148,11 @@ def _curves(column: Column) -> list[MethodRuns]:
 def _all_columns(columns: Sequence[Column]) -> Table:
     """The paper's layout: methods by data set and number of tasks."""
     rows: list[list[Cell]] = []
-    for name in columns[0].methods:
+    for name in dict.fromkeys(name for column in columns for name in column.methods):
         row: list[Cell] = [name]
         for column in columns:
-            row += [average(column.methods[name]), column.published.get(name)]
+            found = column.methods.get(name)  # with --finished it may not have been run in every column
+            row += [None if found is None else average(found), column.published.get(name)]
         rows.append(row)
     shares = [text for column in columns for text in (column.name, f"published {column.name}")]
     return Table("table-1", "Average accuracy, and what the paper says", ["method", *shares], rows, percent=shares)
@@ -223,6 +231,8 @@ def _ahead(column: Column, better: Sequence[str], worse: Sequence[str]) -> Verdi
     positive = max(map(average, ours)) > max(map(average, theirs))
     leading, behind = (ours, theirs) if positive else (theirs, ours)
     verdict = all_hold(column.difference(max(leading, key=average), other).verdict for other in behind)
+    if not verdict.positive:  # with other seeds, an average may be ahead where the seeds that two share are not
+        return Verdict.inconclusive()
     return replace(verdict, positive=positive, p=min(1.0, len(leading) * verdict.p))
 
 

@@ -23,7 +23,7 @@ from bitreplay.heads._temperature import held_out_loss as held_out_loss
 
 __all__ = ["HEADS", "Bayes", "ClosedForm", "Head", "Replay"]
 
-VERSION = 4  # of what mixtures, memory and heads compute: raised with every change of an answer
+VERSION = 4  # of what mixtures, memory and heads compute: raised with every change of an answer by more than rounding
 
 HEADS: dict[str, type[ClosedForm] | type[Replay] | type[Bayes]] = {
     head.name: head for head in (ClosedForm, Replay, Bayes)

@@ -83,6 +83,7 @@ def run_learner(
     scenario = prepared.scenario
     finished = find_run(prepared, specification, seed, output, train_accuracy=train_accuracy)
     if finished is not None:
+        shutil.rmtree(finished.path / PROGRESS, ignore_errors=True)  # of another process that ran it, too
         return finished
     warm_up()  # compiling is not learning
     learner = specification.learner(prepared, seed)

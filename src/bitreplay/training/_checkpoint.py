@@ -56,10 +56,10 @@ def write_checkpoint(
 
 def read_checkpoint(path: Path, key: str, network: nn.Module, optimizer: torch.optim.Optimizer) -> Position:
     """Restore network and optimizer from a checkpoint; without one, start from the beginning."""
-    if not path.exists():
-        return Position()
     try:
         content, tensors = read_file(path)
+    except FileNotFoundError:
+        return Position()
     except FileFormatError as error:  # the result is the same from the first epoch on
         warnings.warn(f"the training begins again: {error}", stacklevel=2)
         return Position()
@@ -72,6 +72,10 @@ def read_checkpoint(path: Path, key: str, network: nn.Module, optimizer: torch.o
         for name, value in tensors.items()
         if name.startswith(NETWORK)
     }
+    shapes = {name: value.shape for name, value in network.state_dict().items()}
+    if {name: value.shape for name, value in state.items()} != shapes:
+        warnings.warn(f"the training begins again: {path} holds another network", stacklevel=2)
+        return Position()
     network.load_state_dict(state)
     for index, parameter in enumerate(_parameters(optimizer)):
         for name in STATE:

@@ -184,7 +184,7 @@ class FineTunedLearner(Learner):
             augment=self._augmentation(recipe),
             keep_statistics=keep_statistics,
             title=f"{self.name}: {self.known} classes known",
-            checkpoint=self.progress.of(f"{self.known}-classes-known-phase-{phase}"),
+            checkpoint=self.progress.of_next(f"{self.known}-classes-known"),
         )
 
     def _encode(self, network: GrowingNetwork, images: Images) -> npt.NDArray[np.float32]:
@@ -214,7 +214,7 @@ class FineTunedLearner(Learner):
     def learn(self, task: Task) -> None:
         """Learn the classes of a task, with its training samples only."""
         images, targets = self._numbered(task)
-        self.progress.earlier_seconds = 0.0
+        self.progress.begin()
         if self.network is None:
             self.image_shape = images.shape[1:]
             self.preprocessing = default_preprocessing(self.context.backbone, task, self.context.backbone_options)

@@ -23,10 +23,18 @@ class Progress:
     folder: Path | None = None
     seconds_between: float = 0.0  # two times of writing
     earlier_seconds: float = 0.0  # that went into the task before it was interrupted
+    trainings: int = 0  # of the task, so far
+    written: float = field(default_factory=time.monotonic)
 
-    def of(self, training: str) -> EpochCheckpoint | None:
-        """The file of one training of a task."""
-        return None if self.folder is None else EpochCheckpoint(self, self.folder / f"{training}.safetensors")
+    def begin(self) -> None:
+        """A task begins, or begins again."""
+        self.earlier_seconds, self.trainings = 0.0, 0
+
+    def of_next(self, task: str) -> EpochCheckpoint | None:
+        """The file of the task's next training: a method may train several times, with the same options or others."""
+        self.trainings += 1
+        name = f"{task}-training-{self.trainings}.safetensors"
+        return None if self.folder is None else EpochCheckpoint(self, self.folder / name)
 
 
 @dataclass
@@ -37,7 +45,6 @@ class EpochCheckpoint:
     path: Path
     earlier_seconds: float = 0.0
     began: float = field(default_factory=time.monotonic)
-    written: float = field(default_factory=time.monotonic)
 
     def read(self, network: nn.Module, optimizer: torch.optim.Optimizer) -> int:
         """Take over network and optimizer, if there is a file; returns how many epochs are done."""
@@ -49,10 +56,10 @@ class EpochCheckpoint:
     def after(self, epochs: int, network: nn.Module, optimizer: torch.optim.Optimizer) -> None:
         """Write the state after this many epochs, if it is time to."""
         now = time.monotonic()
-        if now - self.written < self.progress.seconds_between:
+        if now - self.progress.written < self.progress.seconds_between:
             return
         position = Position(epochs, [{"seconds": self.earlier_seconds + now - self.began}])
         with contextlib.suppress(FileNotFoundError):  # another process has finished the same run, and removed this
             self.path.parent.mkdir(exist_ok=True)
             write_checkpoint(self.path, self.path.stem, position, network, optimizer)
-        self.written = time.monotonic()
+        self.progress.written = time.monotonic()
