@@ -108,6 +108,7 @@ def section(content: dict[str, Any]) -> str:
         for name, words in PHASES.items()
         if content.get("network", {}).get(name) is not None
     )
+    n_methods, table = len(content["methods"]), methods_table(content)
     lines = [
         f"## {content.get('title') or setting['dataset']}: {tasks_of(content)}, {encoder}{label}",
         "",
@@ -117,7 +118,7 @@ def section(content: dict[str, Any]) -> str:
         content["command"],
         "```",
         "",
-        *folded(f"All {len(content['methods'])} methods", methods_table(content)),
+        *(folded(f"All {n_methods} methods", table) if n_methods > SHORT else [*table, ""]),
     ]
     return "\n".join(lines)
 
